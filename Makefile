@@ -1,0 +1,39 @@
+# Two commands do everything on a fresh machine: `make reproduce` and `make test`.
+SCALE  ?= quick
+PYTHON ?= python3
+BIN    := .venv/bin
+
+.PHONY: help setup reproduce test test-full lint bench clean
+
+help:
+	@echo "make reproduce [SCALE=smoke|quick|paper]  run every experiment and draw its figures"
+	@echo "make test                                 lint, types and the tests (minutes)"
+	@echo "make test-full                            also the slow tests"
+	@echo "make bench                                speed against other libraries"
+
+.venv/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+setup: .venv/.ready
+
+reproduce: setup
+	$(BIN)/cbe-bench run configs/flickr.yaml --scale $(SCALE)
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/pytest -m "not slow"
+
+test-full: lint
+	$(BIN)/pytest
+
+bench: setup
+	$(BIN)/python scripts/bench_hamming.py
+
+clean:
+	rm -rf .venv build dist *.egg-info

@@ -1,0 +1,46 @@
+"""The command line: one module per verb, each imported only when it is used."""
+
+import importlib
+import pkgutil
+from typing import Any
+
+import click
+
+from cbe_bench import __version__
+from cbe_bench.errors import InputError
+
+
+class _Verbs(click.Group):
+    """A group whose commands are the modules of this package."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name[0] != "_")
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in self.list_commands(ctx):
+            return None
+        command: click.Command = importlib.import_module(f"{__name__}.{name}").command
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a verb; bad input ends it with one line and exit code 2."""
+        try:
+            return super().invoke(ctx)
+        except InputError as error:
+            click.echo(f"error: {error}", err=True)
+            ctx.exit(2)
+
+
+@click.command(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="cbe-bench")
+def main() -> None:
+    """Binary codes from circulant matrices, and everything one would compare them with.
+
+    \b
+    A first look, in seconds, on synthetic data:
+      cbe-bench run configs/flickr.yaml --scale smoke
+    The paper's Figure 1, fixed bits, in minutes:
+      cbe-bench run configs/flickr.yaml
+    On your own vectors (HDF5 with /features, rows x dimensions):
+      cbe-bench run configs/flickr.yaml --set data.file=mine.h5 --set data.dim=768 --set bits=[256,768]
+    """

@@ -1,0 +1,121 @@
+"""What a run looks like in the terminal: live bars where there is one, plain lines where there is not."""
+
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
+from rich.table import Table
+
+from cbe_bench.environment import human_bytes, memory_limit
+from cbe_bench.results import Row
+from cbe_bench.runner import Cell, Plan
+
+
+class Progress:
+    """Tells the user what runs, what is done and how long the rest will take."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._live = self._console.is_terminal
+        self._bars = Bars(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[note]}"),
+            TimeElapsedColumn(),
+            console=self._console,
+            transient=True,
+        )
+        self._overall: TaskID | None = None
+        self._step: TaskID | None = None
+        self._forecast_left = 0.0
+        self._forecast_step = 0.0
+        self._forecast_done = 0.0
+        self._started = time.perf_counter()
+        self._cells = self._ended = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._bars.stop()
+
+    def message(self, text: str) -> None:
+        """Print a line."""
+        self._console.print(text, markup=False)
+
+    def begin(self, cells: list[Cell], done: int) -> None:
+        """Show the bars for these cells."""
+        self._cells = len(cells)
+        self._forecast_left = sum(cell.seconds for cell in cells)
+        self._started = time.perf_counter()
+        if self._live and cells:
+            self._bars.start()
+            self._overall = self._bars.add_task("all cells", total=1.0, note="")
+            self._step = self._bars.add_task("", total=1.0, note="")
+
+    def step(self, what: str, seconds: float) -> None:
+        """Show what runs now."""
+        self._forecast_step = seconds
+        if self._step is not None:
+            self._bars.reset(self._step, total=1.0, description=what)
+            self.share(0.0)
+
+    def share(self, done: float) -> None:
+        """Move the bars."""
+        if self._step is None or self._overall is None:
+            return
+        self._bars.update(self._step, completed=done)
+        passed = self._forecast_done + done * self._forecast_step
+        total = max(self._forecast_done + self._forecast_left, passed, 1e-9)
+        elapsed = time.perf_counter() - self._started
+        left = f", about {_duration(elapsed * (total - passed) / passed)} left" if passed > 0.02 * total else ""
+        self._bars.update(self._overall, completed=passed / total, note=f"{self._ended} of {self._cells}{left}")
+
+    def end(self, row: Row) -> None:
+        """Print a line for a cell that has ended."""
+        self._ended += 1
+        self._forecast_done += self._forecast_step
+        self._forecast_left -= self._forecast_step
+        self._forecast_step = 0.0
+        name = f"[{self._ended}/{self._cells}] {row['label']}, {row['n_bits']:,} bits, seed {row['seed']}"
+        if row["status"] != "ok":
+            self.message(f"{name}: {row['status']}: {row['reason']}")
+            return
+        at = f"recall@{row['depths'][-1]}"
+        values = f"{at} {row['recall'][-1]:.3f}, asymmetric {row['recall_asymmetric'][-1]:.3f}"
+        self.message(f"{name}: {values}  ({row['seconds']:.1f} s)")
+        for note in row["notes"]:
+            self.message(f"    note: {note}")
+
+    def show_plan(self, plan: Plan) -> None:
+        """Print the cells with their estimates."""
+        table = Table("encoder", "bits", "seed", "memory", "time", "state", title="Cells; estimates are rough")
+        for column in table.columns[1:5]:
+            column.justify = "right"
+        pending = {cell.key for cell in plan.pending}
+        for cell in plan.cells:
+            state = "to run" if cell.key in pending else "done"
+            if state == "to run" and cell.memory_bytes > memory_limit():
+                state = "too large"
+            values = (f"{cell.n_bits:,}", str(cell.seed), human_bytes(cell.memory_bytes), _duration(cell.seconds), state)
+            table.add_row(cell.encoder.label, *values)
+        console = Console()
+        console.print(table)
+        to_run = [cell.seconds for cell in plan.pending if cell.memory_bytes <= memory_limit()]
+        console.print(f"{len(to_run)} cells to run, about {_duration(sum(to_run))}; limit {human_bytes(memory_limit())}")
+
+    def show_result(self, rows: list[Row], files: list[str]) -> None:
+        """Print how the cells ended and which files were written."""
+        counts = {status: sum(row["status"] == status for row in rows) for status in ("ok", "skipped", "failed", "timeout")}
+        self.message(", ".join(f"{count} {status}" for status, count in counts.items() if count))
+        for name in files:
+            self.message(f"wrote {name}")
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

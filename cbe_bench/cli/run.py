@@ -1,0 +1,102 @@
+"""``cbe-bench run``: one experiment, from its configuration to rows, tables and figures."""
+
+import re
+from pathlib import Path
+
+import click
+
+from cbe_bench.errors import InputError
+
+
+class _Bytes(click.ParamType):
+    """A number of bytes as a person writes it: 8GiB, 500MB, 8G."""
+
+    name = "size"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        match = re.fullmatch(r"\s*([\d.]+)\s*([kmgt]?)(i?b)?\s*", str(value), re.IGNORECASE)
+        if not match:
+            self.fail(f"{value!r} is not a size; write it as 8GiB or 500MiB", param, ctx)
+        return int(float(match[1]) * 1024 ** " kmgt".index(match[2].lower() or " "))
+
+
+@click.command(name="run")
+@click.argument("config", type=click.Path(path_type=Path))
+@click.option(
+    "--scale",
+    type=click.Choice(["smoke", "quick", "paper"]),
+    default="quick",
+    show_default=True,
+    help="smoke: seconds, few dimensions. quick: 10,000 rows, full dimension. paper: 100,000 rows.",
+)
+@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key of the configuration: bits=[256,512], data.file=x.h5.")
+@click.option("--out", type=click.Path(path_type=Path), default="results", show_default=True, help="Where results go, in SCALE/NAME.")
+@click.option("--dry-run", is_flag=True, help="List the cells with rough estimates of memory and time; run nothing.")
+@click.option("--rerun", type=click.Choice(["failed", "all"]), help="Run again what failed, timed out or was skipped, or everything.")
+@click.option("--memory-limit", type=_Bytes(), help="Skip cells that need more; default: what the machine has, at most 24 GiB.")
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Give up a cell after this long.")
+@click.option("--threads", type=click.IntRange(min=1), help="Threads to use; default: all cores.")
+def command(
+    config: Path,
+    scale: str,
+    overrides: tuple[str, ...],
+    out: Path,
+    dry_run: bool,
+    rerun: str | None,
+    memory_limit: int | None,
+    timeout: float | None,
+    threads: int | None,
+) -> None:
+    """Run the experiment that CONFIG describes; write its rows, tables and figures.
+
+    A row is written as each cell ends. Stop with Ctrl-C whenever you like: the next run goes on where this one
+    stopped.
+
+    \b
+    Examples:
+      cbe-bench run configs/flickr.yaml --scale smoke
+      cbe-bench run configs/flickr.yaml --dry-run
+      cbe-bench run configs/flickr.yaml --set 'seeds=[0]' --set 'encoders=[cbe-rand, lsh]'
+    """
+    from cbe_bench import environment
+    from cbe_bench.cli._progress import Progress
+    from cbe_bench.config import load_config
+    from cbe_bench.kernels import parallel
+    from cbe_bench.reports import write_retrieval
+    from cbe_bench.results import load_rows
+    from cbe_bench.runner import make_plan, open_data, run_plan
+
+    settings = load_config(config, scale, overrides)
+    folder = out / scale / settings.name
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder}: is a file; results need a folder there")
+    rows_file = folder / "rows.jsonl"
+    with (
+        environment.limited_memory(memory_limit),
+        parallel.threads(threads),
+        Progress() as progress,
+        open_data(settings, progress) as features,
+    ):
+        plan = make_plan(settings, scale, features, rows_file, rerun=rerun)
+        progress.message(
+            f"{features.name} ({features.kind}): {plan.n_database:,} database rows, {settings.queries:,} queries, "
+            f"d = {settings.n_features:,}; {len(plan.cells)} cells"
+        )
+        if dry_run:
+            progress.show_plan(plan)
+            return
+        done = len(plan.cells) - len(plan.pending)
+        if done:
+            progress.message(f"going on: {done} of {len(plan.cells)} cells are in {rows_file}")
+        try:
+            run_plan(plan, rows_file, progress, timeout=timeout)
+        except KeyboardInterrupt:
+            progress.message("stopped; the same command goes on from here")
+            raise SystemExit(130) from None
+        wanted = {cell.key for cell in plan.cells}
+        rows = [row for row in load_rows(rows_file) if row["key"] in wanted]
+        environment.write_description(folder / "environments.json")
+        files = write_retrieval(rows, settings.title, folder)
+        progress.show_result(rows, files)
+    if any(row["status"] in ("failed", "timeout") for row in rows):
+        raise SystemExit(1)

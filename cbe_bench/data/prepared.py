@@ -1,0 +1,122 @@
+"""Features as an experiment sees them: split, reduced to some dimensions, unit length, in blocks of rows."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbe_bench.data.features import Features, Matrix, check_values
+from cbe_bench.data.splits import Protocol, Split
+from cbe_bench.kernels.parallel import slices
+
+_BLOCK_BYTES = 1 << 27
+
+Tick = Callable[[float], None]
+"""Told the share of a pass that is done, after every block; may raise to end it."""
+
+
+class PreparedData:
+    """The three parts of a split, prepared by a protocol and read in blocks.
+
+    Parameters
+    ----------
+    features : Features
+        Where the rows come from.
+    split : Split
+        Which rows are used for what.
+    protocol : Protocol
+        How they are prepared.
+    seed : int
+        Decides which dimensions are kept and their order.
+    n_dims : int or None
+        Keep this many random dimensions; None keeps all.
+    cache_bytes : int
+        Memory for prepared database blocks, so that later passes need not read them again.
+    block_rows : int or None
+        Rows of a block; by default as many as make 128 MiB.
+    """
+
+    def __init__(
+        self,
+        features: Features,
+        split: Split,
+        protocol: Protocol,
+        *,
+        seed: int,
+        n_dims: int | None = None,
+        cache_bytes: int = 0,
+        block_rows: int | None = None,
+    ) -> None:
+        self.features, self.split, self.protocol, self.seed = features, split, protocol, seed
+        self.n_features = n_dims or features.n_features
+        self._dims = self._choose_dims()
+        self._mean: NDArray | None = None
+        self._cache: dict[int, Matrix] = {}
+        self._cache_room = cache_bytes
+        self._block_rows = block_rows or max(1, _BLOCK_BYTES // (4 * features.n_features))
+
+    def _choose_dims(self) -> NDArray[np.int64] | None:
+        whole = self.n_features == self.features.n_features
+        if whole and not self.protocol.permute:
+            return None
+        order = np.random.default_rng([self.seed, self.features.n_features]).permutation(self.features.n_features)
+        chosen = order[: self.n_features]
+        return chosen if self.protocol.permute else np.sort(chosen)
+
+    def key(self) -> str:
+        """Return a hash over all that decides the values of the three parts."""
+        recipe = [self.features.content_hash(), repr(self.protocol), self.n_features, self.seed]
+        digest = hashlib.sha256(json.dumps(recipe).encode())
+        for rows in (self.split.queries, self.split.database, self.split.learn):
+            digest.update(np.ascontiguousarray(rows, dtype="<i8").tobytes())
+        return digest.hexdigest()
+
+    def queries(self) -> Matrix:
+        """Return the queries."""
+        return self._prepare(self.split.queries)
+
+    def learn(self) -> Matrix:
+        """Return the learning set."""
+        return self._prepare(self.split.database[self.split.learn])
+
+    def database_blocks(self, tick: Tick | None = None) -> Iterator[tuple[slice, Matrix]]:
+        """Yield the database as (positions, rows), block by block."""
+        for part in slices(len(self.split.database), self._block_rows):
+            yield part, self._database_block(part)
+            if tick:
+                tick(part.stop / len(self.split.database))
+
+    def _database_block(self, part: slice) -> Matrix:
+        if part.start in self._cache:
+            return self._cache[part.start]
+        block = self._prepare(self.split.database[part])
+        if block.nbytes <= self._cache_room:
+            block.setflags(write=False)
+            self._cache[part.start] = block
+            self._cache_room -= block.nbytes
+        return block
+
+    def _prepare(self, rows: NDArray[np.int64]) -> Matrix:
+        block = self._read(rows)
+        if self.protocol.centre:
+            block -= self._database_mean()
+        block /= check_values(block, rows, self.features.name)[:, None]
+        return block
+
+    def _read(self, rows: NDArray[np.int64]) -> Matrix:
+        block = self.features.read(rows)
+        return block if self._dims is None else np.ascontiguousarray(block[:, self._dims])
+
+    def _database_mean(self) -> NDArray:
+        if self._mean is None:
+            total = np.zeros(self.n_features)
+            for part in slices(len(self.split.database), self._block_rows):
+                block = self._read(self.split.database[part])
+                check_values(block, self.split.database[part], self.features.name)
+                # one row after the other, so that the sum does not depend on the size of the blocks
+                for row in block:
+                    total += row
+            self._mean = (total / len(self.split.database)).astype(np.float32)
+        return self._mean

@@ -1,0 +1,120 @@
+"""Bilinear projections: the vector as a d1 x d2 matrix Z, the code the signs of R1' Z R2.
+
+With d1, d2 and the code's sides c1, c2 near the square roots, a code costs O(d sqrt(k)) time and O(sqrt(d k))
+memory. The features are put in a fixed random order first, so that neighbours, which are often related, do not
+share a row of Z.
+"""
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbe_bench.encoders.base import Encoder, register
+from cbe_bench.kernels.parallel import for_slices
+
+_TASK_VALUES = 1 << 20
+
+
+def sides(n: int) -> tuple[int, int]:
+    """Factor n as a x b with a the largest divisor up to sqrt(n)."""
+    a = next(a for a in range(math.isqrt(n), 0, -1) if n % a == 0)
+    return a, n // a
+
+
+def code_sides(n_bits: int, input_sides: tuple[int, int]) -> tuple[int, int]:
+    """Return the sides of the smallest code of at least `n_bits` bits that fits: no side longer than the input's."""
+    d1, d2 = input_sides
+    for padded in range(n_bits, d1 * d2 + 1):
+        c1, c2 = sides(padded)
+        if c1 <= d1 and c2 <= d2:
+            return c1, c2
+    raise ValueError(f"{n_bits} bits are more than the {d1 * d2} features of one block")
+
+
+@register("bilinear-rand")
+class BilinearRand(Encoder):
+    """Random bilinear embedding: R1 and R2 are Gaussian.
+
+    A number of bits without two suitable factors is computed as the next that has them and cut, with a warning.
+    For k > d independent models are concatenated.
+
+    Parameters
+    ----------
+    n_bits : int or None
+        Bits of a code; None means as many as there are features.
+    permute : bool
+        Put the features in a random order first.
+    random_state : int, RandomState or None
+        Decides the order and the matrices.
+
+    Attributes
+    ----------
+    left_, right_ : float64 arrays
+        The matrices R1 and R2 of all blocks of bits, one after the other.
+    order_ : int array of shape (d,)
+        The order of the features, if permuted.
+    """
+
+    def __init__(self, n_bits: int | None = None, *, permute: bool = True, random_state: Any = None) -> None:
+        super().__init__(n_bits, random_state=random_state)
+        self.permute = permute
+
+    def shapes(self, n_features: int) -> list[tuple[int, int]]:
+        """Return the code sides (c1, c2) of each block."""
+        whole, rest = divmod(self.bits(n_features), n_features)
+        input_sides = sides(n_features)
+        return [input_sides] * whole + ([code_sides(rest, input_sides)] if rest else [])
+
+    def _fit(self, X: NDArray, seed: int) -> None:
+        d = X.shape[1]
+        rng = np.random.default_rng(seed)
+        self.__dict__.pop("order_", None)
+        if self.permute:
+            self.order_ = rng.permutation(d)
+        shapes = self.shapes(d)
+        computed = sum(c1 * c2 for c1, c2 in shapes)
+        if computed != self.n_bits_:
+            warnings.warn(
+                f"{self.name}: {self.n_bits_} bits have no sides that fit {sides(d)}; {computed} are computed and cut",
+                stacklevel=3,
+            )
+        d1, d2 = sides(d)
+        self.left_ = rng.standard_normal((sum(c1 for c1, _ in shapes), d1))
+        self.right_ = rng.standard_normal((sum(c2 for _, c2 in shapes), d2))
+
+    def _project(self, X: NDArray) -> NDArray:
+        d1, d2 = sides(X.shape[1])
+        left, right = self.left_.astype(X.dtype), self.right_.astype(X.dtype)
+        out = np.empty((len(X), self.n_bits_), X.dtype)
+
+        def multiply(part: slice) -> None:
+            Z = (X[part][:, self.order_] if self.permute else X[part]).reshape(-1, d1, d2)
+            i = j = first = 0
+            for c1, c2 in self.shapes(X.shape[1]):
+                R1, R2 = left[i : i + c1], right[j : j + c2].T
+                if c1 * d2 * (d1 + c2) <= d1 * c2 * (d2 + c1):
+                    values = (R1 @ Z) @ R2
+                else:
+                    values = R1 @ (Z @ R2)
+                bits = min(c1 * c2, self.n_bits_ - first)
+                out[part, first : first + bits] = values.reshape(len(Z), -1)[:, :bits]
+                i, j, first = i + c1, j + c2, first + bits
+
+        for_slices(multiply, len(X), max(1, _TASK_VALUES // X.shape[1]))
+        return out
+
+    def memory_bytes(self, n_features: int) -> int:
+        """Estimate the bytes needed to fit and to encode beside input and output."""
+        d1, d2 = sides(n_features)
+        matrices = sum(c1 * d1 + c2 * d2 for c1, c2 in self.shapes(n_features))
+        return 16 * matrices + 8 * n_features + (1 << 26)
+
+    def work(self, n_features: int) -> float:
+        """Estimate the cost of encoding one vector: the cheaper order of two products."""
+        d1, d2 = sides(n_features)
+        return sum(
+            2.0 * min(c1 * d2 * (d1 + c2), d1 * c2 * (d2 + c1)) for c1, c2 in self.shapes(n_features)
+        )

@@ -1,0 +1,123 @@
+"""Circulant binary embedding: sign(circ(r) D x).
+
+circ(r) is the d x d matrix whose columns are the rotations of r and D a diagonal of random signs. The product
+is a circular convolution, so a code costs O(d log d) time and O(d) memory where a full matrix costs O(d k).
+For k < d bits the first k values are kept; for k > d blocks with their own r and D are concatenated.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbe_bench.encoders.base import Encoder, register
+from cbe_bench.errors import InputError, did_you_mean
+from cbe_bench.kernels.bits import Codes, code_bytes
+from cbe_bench.kernels.fourier import CirculantProduct
+
+
+@register("cbe-rand")
+class CBERand(Encoder):
+    """Random circulant embedding: r is Gaussian.
+
+    Parameters
+    ----------
+    n_bits : int or None
+        Bits of a code; None means as many as there are features.
+    rows : {"first", "random"}
+        Which rows of the circulant matrix give k < d bits: the first k, or k in random order.
+    random_state : int, RandomState or None
+        Decides r and the signs.
+
+    Attributes
+    ----------
+    r_ : array of shape (blocks, d)
+        First column of the circulant matrix of each block of d bits.
+    signs_ : int8 array of shape (blocks, d)
+        The sign flips of each block.
+    """
+
+    nested = True
+
+    def __init__(self, n_bits: int | None = None, *, rows: str = "first", random_state: Any = None) -> None:
+        super().__init__(n_bits, random_state=random_state)
+        self.rows = rows
+
+    def check_params(self, n_features: int) -> None:
+        """Raise InputError if the parameters cannot work for vectors of this many features."""
+        super().check_params(n_features)
+        if self.rows not in ("first", "random"):
+            raise InputError(f"{self.name}: rows = {self.rows!r}; {did_you_mean(str(self.rows), ('first', 'random'))}")
+
+    def _fit(self, X: NDArray, seed: int) -> None:
+        d = X.shape[1]
+        blocks = -(-self.n_bits_ // d)
+        self.r_, self.signs_ = np.empty((blocks, d)), np.empty((blocks, d), np.int8)
+        orders = np.empty((blocks, d), np.int32)
+        for block in range(blocks):
+            rng = np.random.default_rng([seed, block])
+            self.r_[block] = self._draw(rng, d)
+            self.signs_[block] = 2 * rng.integers(0, 2, d, dtype=np.int8) - 1
+            orders[block] = rng.permutation(d)
+        if self.rows == "random":
+            self.order_ = orders
+        self._products: dict[str, list[CirculantProduct]] = {}
+
+    @staticmethod
+    def _draw(rng: np.random.Generator, d: int) -> NDArray:
+        return rng.standard_normal(d)
+
+    def _products_for(self, dtype: np.dtype) -> list[CirculantProduct]:
+        """Return the blocks ready to multiply in one precision; made when first asked for, never saved."""
+        products = self.__dict__.setdefault("_products", {})
+        if dtype.name not in products:
+            pairs = zip(self.r_, self.signs_, strict=True)
+            products[dtype.name] = [CirculantProduct(r, signs, dtype) for r, signs in pairs]
+        return products[dtype.name]
+
+    def _project(self, X: NDArray) -> NDArray:
+        d = X.shape[1]
+        out = np.empty((len(X), self.n_bits_), X.dtype)
+        for block, product in enumerate(self._products_for(X.dtype)):
+            part = out[:, block * d : (block + 1) * d]
+            if self.rows == "random":
+                whole = np.empty((len(X), d), X.dtype)
+                product.project(X, whole)
+                part[:] = whole[:, self.order_[block, : part.shape[1]]]
+            else:
+                product.project(X, part)
+        return out
+
+    def _encode(self, X: NDArray) -> Codes:
+        d, products = X.shape[1], self._products_for(X.dtype)
+        if self.rows == "random" or (len(products) > 1 and d % 8):
+            return super()._encode(X)
+        codes = np.empty((len(X), code_bytes(self.n_bits_)), np.uint8)
+        for block, product in enumerate(products):
+            n_bits = min(d, self.n_bits_ - block * d)
+            first = block * d // 8
+            product.encode(X, n_bits, codes[:, first : first + code_bytes(n_bits)])
+        return codes
+
+    def memory_bytes(self, n_features: int) -> int:
+        """Estimate the bytes needed to fit and to encode beside input and output."""
+        blocks = -(-self.bits(n_features) // n_features)
+        return 64 * n_features * blocks + (1 << 24)
+
+    def work(self, n_features: int) -> float:
+        """Estimate the cost of encoding one vector: two FFTs a block."""
+        blocks = -(-self.bits(n_features) // n_features)
+        return 5 * blocks * n_features * (5 * np.log2(n_features + 1) + 10)
+
+
+@register("cbe-orth")
+class CBEOrth(CBERand):
+    """Orthogonal random circulant embedding: every frequency of r has modulus one.
+
+    circ(r) is then an orthogonal matrix: as cheap as cbe-rand, untrained, and its bits are less redundant.
+    """
+
+    @staticmethod
+    def _draw(rng: np.random.Generator, d: int) -> NDArray:
+        spectrum = np.fft.rfft(rng.standard_normal(d))
+        return np.fft.irfft(spectrum / np.abs(spectrum), n=d)

@@ -1,0 +1,113 @@
+"""The machine under the numbers: what it is, what it may use, what it used."""
+
+import hashlib
+import json
+import os
+import platform
+import resource
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from cbe_bench.cache import whole_file
+
+GIB = 1 << 30
+_LARGEST_MEMORY_LIMIT = 24 * GIB
+_PACKAGES = ("cbe-bench", "numpy", "scipy", "numba", "pyfftw", "scikit-learn", "h5py")
+
+
+_chosen_memory_limit: int | None = None
+
+
+@contextmanager
+def limited_memory(limit: int | None) -> Iterator[None]:
+    """Run a block of code under another memory limit (None: the default one)."""
+    global _chosen_memory_limit
+    before, _chosen_memory_limit = _chosen_memory_limit, limit
+    try:
+        yield
+    finally:
+        _chosen_memory_limit = before
+
+
+def memory_limit() -> int:
+    """Return the bytes a run may use: what the machine or its container has, at most 24 GiB, or what was chosen."""
+    return _chosen_memory_limit or _machine_memory()
+
+
+@cache
+def _machine_memory() -> int:
+    physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    limits = [physical, _LARGEST_MEMORY_LIMIT]
+    for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            limits.append(int(Path(name).read_text()))
+        except (OSError, ValueError):
+            continue
+    return min(limits)
+
+
+def peak_memory() -> int:
+    """Return the largest resident size this process has had, in bytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def pin_to_one_core() -> int | None:
+    """Keep this process on one core, the last it may use, and return which; None where that cannot be done."""
+    if not hasattr(os, "sched_setaffinity"):
+        return None
+    core = max(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {core})
+    return core
+
+
+@cache
+def describe() -> dict[str, Any]:
+    """Describe the machine and the libraries that decide numbers and times, without naming the host."""
+    return {
+        "cpu": _cpu_model(),
+        "cores": os.cpu_count(),
+        "memory_gib": round(_machine_memory() / GIB, 1),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        **{name: version(name) for name in _PACKAGES},
+    }
+
+
+@cache
+def environment_id() -> str:
+    """Return a short name for `describe()`: equal for equal machines and libraries."""
+    return hashlib.sha256(json.dumps(describe(), sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _cpu_model() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
+
+
+def human_bytes(count: float) -> str:
+    """Write a number of bytes as a person would: 2.6 GiB, 512 MiB."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024:
+            return f"{count:.0f} {unit}" if unit in ("B", "KiB") or count >= 100 else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:,.1f} TiB"
+
+
+def write_description(path: Path) -> None:
+    """Add this environment to a file of environments by their id, if it is not there yet."""
+    try:
+        known = json.loads(path.read_text())
+    except (OSError, ValueError):
+        known = {}
+    if environment_id() not in known:
+        with whole_file(path) as temporary:
+            temporary.write_text(json.dumps({**known, environment_id(): describe()}, indent=1) + "\n")

@@ -1,0 +1,172 @@
+"""Recall of the true neighbours by their rank among all codes.
+
+Codes tie often, and where they do the order is arbitrary. Of a neighbour with `nearer` codes strictly before it
+and `equal` codes at its own distance (itself included), a random order of ties puts it among the first R with
+probability (R - nearer) / equal, kept within 0 and 1. The mean of that over neighbours and queries is the
+expected recall@R, exactly, without drawing anything.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbe_bench.data.prepared import PreparedData, Tick
+from cbe_bench.data.truth import true_neighbours
+from cbe_bench.encoders import Encoder
+from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, prefix, unpack_signs
+from cbe_bench.kernels.hamming import distance_counts, paired_distances
+from cbe_bench.kernels.parallel import for_slices, slices
+from cbe_bench.kernels.products import products
+
+Ranks = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""For each query and true neighbour: how many codes are nearer, and how many equally near."""
+
+_QUERIES_AT_ONCE = 32
+_CODES_AT_ONCE = 1 << 13
+_UNPACKED_BYTES = 1 << 25
+"""Bytes of codes as real -1 and +1 that a thread holds at once."""
+
+
+def expected_recall(ranks: Ranks, depths: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the expected recall at each depth, averaged over queries."""
+    nearer, equal = (counts[..., None] for counts in ranks)
+    return np.clip((depths - nearer) / equal, 0.0, 1.0).mean(axis=(0, 1))
+
+
+def symmetric_ranks(queries: Codes, database: Codes, neighbours: NDArray[np.int64], tick: Tick) -> Ranks:
+    """Rank the neighbours by Hamming distance of codes."""
+    nearer, equal = np.empty_like(neighbours), np.empty_like(neighbours)
+    for part in slices(len(queries), 4 * _QUERIES_AT_ONCE):
+        counts = distance_counts(queries[part], database)
+        distances = paired_distances(queries[part, None], database[neighbours[part]])
+        before = np.cumsum(counts, axis=1) - counts
+        nearer[part] = np.take_along_axis(before, distances, axis=1)
+        equal[part] = np.take_along_axis(counts, distances, axis=1)
+        tick(part.stop / len(queries))
+    return nearer, equal
+
+
+def asymmetric_ranks(projections: NDArray, database: Codes, neighbours: NDArray[np.int64], tick: Tick) -> Ranks:
+    """Rank the neighbours by the inner product of the query's real values with the codes as -1 and +1.
+
+    Every product has the same inner length and runs on one thread, so equal codes get equal scores.
+    """
+    own = np.empty(neighbours.shape, projections.dtype)
+    for part in slices(len(projections), _QUERIES_AT_ONCE):
+        wanted, where = np.unique(neighbours[part], return_inverse=True)
+        scores = _scores(projections[part], database[wanted])
+        own[part] = np.take_along_axis(scores, where.reshape(neighbours[part].shape), axis=1)
+    nearer, equal = np.zeros_like(neighbours), np.zeros_like(neighbours)
+    for block in slices(len(database), _CODES_AT_ONCE):
+        scores = _scores(projections, database[block])
+        for i in range(neighbours.shape[1]):
+            nearer[:, i] += np.count_nonzero(scores > own[:, i, None], axis=1)
+            equal[:, i] += np.count_nonzero(scores == own[:, i, None], axis=1)
+        tick(block.stop / len(database))
+    return nearer, np.maximum(equal, 1)
+
+
+def _scores(projections: NDArray, codes: Codes) -> NDArray:
+    """Inner products of every projection with every code."""
+    n_bits = projections.shape[1]
+    scores = np.empty((len(projections), len(codes)), projections.dtype)
+
+    def multiply(part: slice) -> None:
+        signs = unpack_signs(codes[part], n_bits, projections.dtype.type)
+        scores[:, part] = products(projections, signs)
+
+    for_slices(multiply, len(codes), max(32, _UNPACKED_BYTES // (4 * n_bits)))
+    return scores
+
+
+class RetrievalEvaluator:
+    """Measures encoders on one split: how well their codes find the true neighbours.
+
+    Codes of the last encoder are kept: an encoder with nested codes is asked for many lengths one after the other,
+    and runs over the data once.
+    """
+
+    def __init__(self, data: PreparedData, neighbours: int, depth: int, tick: Tick) -> None:
+        self._data = data
+        self._truth = true_neighbours(data, neighbours, tick)
+        self._queries = data.queries()
+        step = data.protocol.depth_step
+        self._depths = np.arange(step, depth + 1, step)
+        self._last: tuple[str, _Encoded] | None = None
+
+    def evaluate(self, encoder: Encoder, n_bits: int, tick: Tick) -> dict[str, Any]:
+        """Return recall and times of the codes of the first `n_bits` bits of an unfitted encoder."""
+        encoded = self._encoded(encoder, lambda share: tick(0.6 * share))
+        database, projections = prefix(encoded.database, n_bits), encoded.projections[:, :n_bits]
+        projections = np.ascontiguousarray(projections)
+        symmetric = symmetric_ranks(
+            pack_signs(projections), database, self._truth, lambda share: tick(0.6 + 0.1 * share)
+        )
+        asymmetric = asymmetric_ranks(projections, database, self._truth, lambda share: tick(0.7 + 0.3 * share))
+        return {
+            "depths": self._depths.tolist(),
+            "recall": expected_recall(symmetric, self._depths).round(9).tolist(),
+            "recall_asymmetric": expected_recall(asymmetric, self._depths).round(9).tolist(),
+            "parameter_bytes": encoded.parameter_bytes,
+            "fit_seconds": round(encoded.fit_seconds, 4),
+            "encode_seconds": round(encoded.encode_seconds, 4),
+            "encoded_bits": encoded.n_bits,
+        }
+
+    def _encoded(self, encoder: Encoder, tick: Tick) -> "_Encoded":
+        identity = repr((encoder.name, sorted(encoder.get_params().items())))
+        if self._last is None or self._last[0] != identity:
+            self._last = None  # free the old codes before making new ones
+            self._last = (identity, self._encode(encoder, tick))
+        return self._last[1]
+
+    def _encode(self, encoder: Encoder, tick: Tick) -> "_Encoded":
+        learn = self._data.learn() if encoder.learns else self._queries[:1]
+        start = time.perf_counter()
+        encoder.fit(learn)
+        fit_seconds = time.perf_counter() - start
+        del learn
+        encoder.encode(self._queries[:32])  # what is built once, such as FFT plans, is not part of the time
+        database = np.empty((len(self._data.split.database), code_bytes(encoder.n_bits_)), np.uint8)
+        encode_seconds = 0.0
+        for part, block in self._data.database_blocks(tick):
+            start = time.perf_counter()
+            database[part] = encoder.encode(block)
+            encode_seconds += time.perf_counter() - start
+        return _Encoded(
+            n_bits=encoder.n_bits_,
+            database=database,
+            projections=encoder.project(self._queries),
+            parameter_bytes=encoder.parameter_bytes(),
+            fit_seconds=fit_seconds,
+            encode_seconds=encode_seconds,
+        )
+
+
+@dataclass(frozen=True)
+class _Encoded:
+    """The codes of a database and the projections of its queries, and what they cost."""
+
+    n_bits: int
+    database: Codes
+    projections: NDArray
+    parameter_bytes: int
+    fit_seconds: float
+    encode_seconds: float
+
+
+def evaluation_bytes(n_database: int, n_queries: int, n_bits: int, n_threads: int) -> int:
+    """Estimate the memory of an evaluation beside the data and the encoder."""
+    codes = 2 * n_database * code_bytes(n_bits)
+    projections = 3 * 4 * n_queries * n_bits
+    scores = 3 * 4 * n_queries * min(n_database, _CODES_AT_ONCE)
+    counts = 3 * 8 * 4 * _QUERIES_AT_ONCE * n_bits
+    return codes + projections + scores + counts + 3 * n_threads * _UNPACKED_BYTES
+
+
+def evaluation_work(n_database: int, n_queries: int, n_bits: int) -> float:
+    """Estimate the cost of an evaluation in operations of a matrix product."""
+    return 3.0 * n_database * n_queries * n_bits

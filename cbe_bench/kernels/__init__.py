@@ -1,0 +1,1 @@
+"""The hot loops. They know arrays, not methods."""

@@ -1,0 +1,152 @@
+"""FFTW plans as addresses that compiled loops can call, and the wisdom that makes planning a one-time cost.
+
+pyfftw brings the library; its own objects can only be executed from Python, one call a row, so the few C
+functions needed are taken from the same library by name. Executing a plan on other arrays is thread-safe,
+planning is not and is locked. Plans are made by measurement: seconds once, then read back from the cache.
+"""
+
+import ctypes
+import hashlib
+import logging
+import threading
+import time
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+from numpy.typing import DTypeLike, NDArray
+
+from cbe_bench.cache import cache_directory, whole_file
+from cbe_bench.environment import describe
+
+logger = logging.getLogger(__name__)
+
+_FORWARD, _BACKWARD = -1, 1
+_MEASURE, _ESTIMATE = 0, 1 << 6
+_LARGEST_MEASURED = 1 << 18
+"""Above this length a measured plan takes minutes to make."""
+
+_planning = threading.RLock()
+
+
+class ComplexPlans(NamedTuple):
+    """Forward and inverse complex transforms of one length: addresses for `execute`, and the seconds they took."""
+
+    execute: int
+    forward: int
+    inverse: int
+    seconds: float
+
+
+@intrinsic
+def execute_plan(typing_context, function, plan, source, target):  # type: ignore[no-untyped-def]
+    """Call fftw_execute_dft(plan, source, target), all of them addresses, from compiled code."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        pointer = ir.IntType(8).as_pointer()
+        callee = ir.FunctionType(ir.VoidType(), [pointer] * 3).as_pointer()
+        values = [builder.inttoptr(a, pointer) for a in args[1:]]
+        builder.call(builder.inttoptr(args[0], callee), values)
+        return context.get_dummy_value()
+
+    return types.void(types.intp, types.intp, types.intp, types.intp), codegen
+
+
+def aligned_empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
+    """Return an uninitialised array aligned as the plans expect."""
+    import pyfftw
+
+    return pyfftw.empty_aligned(shape, dtype=dtype, n=64)
+
+
+@cache
+def complex_plans(length: int, dtype: str) -> ComplexPlans:
+    """Plan complex transforms of `length` in 'float32' or 'float64', out of place, or take them from the cache."""
+    with _planning:
+        library = _Library(dtype)
+        library.read_wisdom()
+        a, b = (aligned_empty((length,), library.complex) for _ in range(2))
+        flags = _MEASURE if length <= _LARGEST_MEASURED else _ESTIMATE
+        start = time.perf_counter()
+        forward, inverse = (library.plan(length, a, b, way, flags) for way in (_FORWARD, _BACKWARD))
+        seconds = time.perf_counter() - start
+        if seconds > 0.05:
+            logger.info("planned the FFT of length %d once for this machine in %.1f s", length, seconds)
+            library.write_wisdom()
+        return ComplexPlans(library.execute, forward, inverse, seconds)
+
+
+class _Library:
+    """The C functions of FFTW in one precision."""
+
+    def __init__(self, dtype: str) -> None:
+        import pyfftw
+
+        prefix, self.complex = {"float32": ("fftwf_", "c8"), "float64": ("fftw_", "c16")}[dtype]
+        self._functions = ctypes.CDLL(pyfftw.pyfftw.__file__)
+        self._prefix = prefix
+        self.execute = ctypes.cast(self._get("execute_dft"), ctypes.c_void_p).value or 0
+
+    def _get(self, name: str) -> Any:
+        return getattr(self._functions, self._prefix + name)
+
+    def plan(self, length: int, source: NDArray, target: NDArray, way: int, flags: int) -> int:
+        make = self._get("plan_dft_1d")
+        make.restype = ctypes.c_void_p
+        make.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint]
+        address = make(length, source.ctypes.data, target.ctypes.data, way, flags)
+        if not address:
+            raise MemoryError(f"FFTW has no plan for length {length}")
+        return address
+
+    def wisdom_file(self) -> Path:
+        version = ctypes.string_at(ctypes.addressof(ctypes.c_char.in_dll(self._functions, self._prefix + "version")))
+        machine = hashlib.sha256(f"{version!r} {describe()['cpu']}".encode()).hexdigest()[:12]
+        return cache_directory() / "fftw" / f"{self._prefix}{machine}.wisdom"
+
+    def read_wisdom(self) -> None:
+        path = self.wisdom_file()
+        try:
+            text = path.read_bytes()
+        except OSError:
+            return
+        if not self._get("import_wisdom_from_string")(ctypes.c_char_p(text)):
+            logger.warning("%s: not FFTW wisdom of this version; ignored, plans are made anew", path)
+
+    def write_wisdom(self) -> None:
+        self.read_wisdom()  # another process may have added to it meanwhile
+        export = self._get("export_wisdom_to_string")
+        export.restype = ctypes.c_void_p
+        address = export()
+        try:
+            text = ctypes.string_at(address)
+        finally:
+            free = ctypes.CDLL(None).free
+            free.argtypes = [ctypes.c_void_p]
+            free(address)
+        try:
+            with whole_file(self.wisdom_file()) as temporary:
+                temporary.write_bytes(text)
+        except OSError as error:
+            logger.warning("FFT plans could not be kept for the next run: %s", error)
+
+
+def good_length(least: int) -> int:
+    """Return the smallest length >= `least` that is even and a product of 2, 3, 5 and 7."""
+    length = least + least % 2
+    while not has_small_factors(length):
+        length += 2
+    return length
+
+
+def has_small_factors(length: int) -> bool:
+    """Tell whether `length` is a product of 2, 3, 5, 7, 11 and 13, for which FFTW has fast code."""
+    for prime in (2, 3, 5, 7, 11, 13):
+        while length % prime == 0:
+            length //= prime
+    return length == 1
+
+

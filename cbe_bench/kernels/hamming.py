@@ -1,0 +1,182 @@
+"""Hamming distances over packed codes.
+
+One code block stays in cache while four queries at a time pass over it, so each word read from memory is
+compared many times. Everything is exact, ties included: `top_k` orders equal distances by row, and
+`distance_counts` says how many codes are nearer and how many equally near.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numba import njit, types, uint64
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from cbe_bench.kernels.bits import Codes
+from cbe_bench.kernels.parallel import for_slices, thread_count
+
+_BLOCK_BYTES = 1 << 18
+"""Bytes of database codes compared with all queries before the next are touched: half of a small L2 cache."""
+
+_MOST_QUERIES = 256
+"""Queries of one task: enough to amortise the reading of a block, few enough that counts stay small."""
+
+
+@intrinsic
+def _popcount(typing_context, word):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        return builder.ctpop(args[0])
+
+    return types.uint64(types.uint64), codegen
+
+
+@njit(nogil=True, cache=True)
+def _distances(queries, codes, out):  # type: ignore[no-untyped-def]
+    """Distances of every query to every code; the number of queries is a multiple of four."""
+    words = queries.shape[1]
+    last = codes.shape[0] - 1
+    for i in range(0, queries.shape[0], 4):
+        for j in range(0, last + 1, 2):
+            j1 = min(j + 1, last)  # an odd last code is compared twice rather than treated apart
+            a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = uint64(0)
+            for t in range(words):
+                a = codes[j, t]
+                b = codes[j1, t]
+                q0 = queries[i, t]
+                q1 = queries[i + 1, t]
+                q2 = queries[i + 2, t]
+                q3 = queries[i + 3, t]
+                a0 += _popcount(a ^ q0)
+                a1 += _popcount(a ^ q1)
+                a2 += _popcount(a ^ q2)
+                a3 += _popcount(a ^ q3)
+                b0 += _popcount(b ^ q0)
+                b1 += _popcount(b ^ q1)
+                b2 += _popcount(b ^ q2)
+                b3 += _popcount(b ^ q3)
+            out[i, j], out[i, j1] = a0, b0
+            out[i + 1, j], out[i + 1, j1] = a1, b1
+            out[i + 2, j], out[i + 2, j1] = a2, b2
+            out[i + 3, j], out[i + 3, j1] = a3, b3
+
+
+@njit(nogil=True, cache=True)
+def _insert(distances, rows, distance, row):  # type: ignore[no-untyped-def]
+    """Put a row into a sorted list of the nearest, behind every equal distance; the last one drops out."""
+    place = distances.shape[0] - 1
+    while place > 0 and distances[place - 1] > distance:
+        distances[place] = distances[place - 1]
+        rows[place] = rows[place - 1]
+        place -= 1
+    distances[place] = distance
+    rows[place] = row
+
+
+@njit(nogil=True, cache=True)
+def _scan_top(queries, codes, block, distances, rows):  # type: ignore[no-untyped-def]
+    """Keep the k nearest rows of each query while blocks of codes pass by in row order."""
+    k = distances.shape[1]
+    out = np.empty((queries.shape[0], block), np.int32)
+    for start in range(0, codes.shape[0], block):
+        stop = min(start + block, codes.shape[0])
+        _distances(queries, codes[start:stop], out)
+        for i in range(queries.shape[0]):
+            worst = distances[i, k - 1]
+            for j in range(stop - start):
+                if out[i, j] < worst:
+                    _insert(distances[i], rows[i], out[i, j], start + j)
+                    worst = distances[i, k - 1]
+
+
+@njit(nogil=True, cache=True)
+def _scan_counts(queries, codes, block, histogram):  # type: ignore[no-untyped-def]
+    """Count, for each query, the codes at every distance."""
+    out = np.empty((queries.shape[0], block), np.int32)
+    for start in range(0, codes.shape[0], block):
+        stop = min(start + block, codes.shape[0])
+        _distances(queries, codes[start:stop], out)
+        for i in range(queries.shape[0]):
+            for j in range(stop - start):
+                histogram[i, out[i, j]] += 1
+
+
+def _words(codes: Codes, rows: int) -> NDArray[np.uint64]:
+    """View codes as 64-bit words, padded by zero bytes and, up to `rows`, by zero codes, copied only if need be."""
+    n, width = codes.shape
+    if n == rows and width % 8 == 0 and codes.flags.c_contiguous:
+        return codes.view(np.uint64)
+    padded = np.zeros((rows, -(-width // 8) * 8), np.uint8)
+    padded[:n, :width] = codes
+    return padded.view(np.uint64)
+
+
+def _for_query_slices(
+    scan: Callable[[NDArray[np.uint64], NDArray[np.uint64], int, slice], None], queries: Codes, database: Codes
+) -> None:
+    """Check the codes and call scan(query words, code words, block rows, slice of the queries) from all threads."""
+    for name, codes in (("queries", queries), ("database", database)):
+        if codes.ndim != 2 or codes.dtype != np.uint8:
+            raise ValueError(f"{name}: packed codes are a 2-d uint8 array, found {codes.ndim}-d {codes.dtype}")
+    if queries.shape[1] != database.shape[1]:
+        raise ValueError(
+            f"queries have {queries.shape[1]} bytes a code, the database has {database.shape[1]}: they must agree"
+        )
+    code_words = _words(database, len(database))
+    block = max(2, _BLOCK_BYTES // (8 * code_words.shape[1]) // 2 * 2)
+
+    def work(part: slice) -> None:
+        fours = -(-(part.stop - part.start) // 4) * 4
+        scan(_words(queries[part], fours), code_words, block, part)
+
+    share = -(-len(queries) // thread_count())
+    for_slices(work, len(queries), min(-(-share // 4) * 4, _MOST_QUERIES))
+
+
+def top_k(queries: Codes, database: Codes, k: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Find the k nearest codes of each query.
+
+    Parameters
+    ----------
+    queries, database : uint8 arrays of shape (n, bytes)
+        Packed codes of the same length.
+    k : int
+        Neighbours wanted, at most the number of codes in the database.
+
+    Returns
+    -------
+    distances, rows : arrays of shape (n_queries, k)
+        In order of distance, equal distances in order of row.
+    """
+    if not 1 <= k <= len(database):
+        raise ValueError(f"k = {k}: must be from 1 to the {len(database)} codes in the database")
+    distances = np.empty((len(queries), k), np.int32)
+    rows = np.empty((len(queries), k), np.int64)
+
+    def scan(words: NDArray[np.uint64], codes: NDArray[np.uint64], block: int, part: slice) -> None:
+        best = np.full((len(words), k), np.iinfo(np.int32).max, np.int32)
+        where = np.zeros((len(words), k), np.int64)
+        _scan_top(words, codes, block, best, where)
+        count = part.stop - part.start
+        distances[part], rows[part] = best[:count], where[:count]
+
+    _for_query_slices(scan, queries, database)
+    return distances, rows
+
+
+def distance_counts(queries: Codes, database: Codes) -> NDArray[np.int64]:
+    """Return, for each query, how many database codes lie at each Hamming distance 0, 1, 2, ..."""
+    histogram = np.zeros((len(queries), 8 * queries.shape[1] + 1), np.int64)
+
+    def scan(words: NDArray[np.uint64], codes: NDArray[np.uint64], block: int, part: slice) -> None:
+        counts = np.zeros((len(words), histogram.shape[1]), np.int64)
+        _scan_counts(words, codes, block, counts)
+        histogram[part] = counts[: part.stop - part.start]
+
+    _for_query_slices(scan, queries, database)
+    return histogram
+
+
+def paired_distances(a: Codes, b: Codes) -> NDArray[np.int64]:
+    """Hamming distance of each code in `a` to the code(s) in `b` it broadcasts against."""
+    return np.bitwise_count(a ^ b).sum(axis=-1, dtype=np.int64)
+

@@ -1,0 +1,94 @@
+"""Figures fit for a paper, from tables."""
+
+from itertools import cycle
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from cbe_bench.cache import whole_file
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_STYLE = {
+    "font.family": "serif",
+    "font.serif": ["STIXGeneral", "DejaVu Serif"],
+    "mathtext.fontset": "stix",
+    "font.size": 9,
+    "axes.titlesize": 9.5,
+    "axes.labelsize": 9,
+    "legend.fontsize": 8,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "axes.grid": True,
+    "grid.alpha": 0.3,
+    "grid.linewidth": 0.5,
+    "lines.linewidth": 1.4,
+    "pdf.fonttype": 42,
+    "savefig.dpi": 200,
+}
+
+_LINES = {
+    "cbe-rand": ("#0072B2", "--"),
+    "cbe-opt": ("#0072B2", "-"),
+    "cbe-orth": ("#56B4E9", "-."),
+    "lsh": ("#000000", ":"),
+    "bilinear-rand": ("#D55E00", "--"),
+    "bilinear-opt": ("#D55E00", "-"),
+    "hd3": ("#009E73", "-."),
+    "itq": ("#CC79A7", "-"),
+}
+"""Colour and dash of the methods met most often, the same in every figure, apart also in grey."""
+_OTHER_LINES = [("#CC79A7", "--"), ("#E69F00", "-"), ("#009E73", ":"), ("#F0E442", "-"), ("#999999", "-")]
+
+
+def recall_figure(curves: pd.DataFrame, scoring: str, title: str, label: str) -> "Figure":
+    """Draw recall against the number of retrieved points: one panel per number of bits, one line per encoder.
+
+    The band around a line is one standard deviation over seeds.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    curves = curves[curves["scoring"] == scoring]
+    bits = sorted(curves["bits"].unique())
+    encoders = list(curves["encoder"].unique())
+    styles = _line_styles(encoders)
+    with mpl.rc_context(_STYLE):  # type: ignore[arg-type]
+        figure = Figure(figsize=(2.35 * len(bits) + 0.4, 2.95), layout="constrained")
+        axes = figure.subplots(1, len(bits), sharey=True, squeeze=False)[0]
+        for axis, n_bits in zip(axes, bits, strict=True):
+            panel = curves[curves["bits"] == n_bits]
+            for encoder in encoders:
+                line = panel[panel["encoder"] == encoder]
+                colour, dash = styles[encoder]
+                axis.plot(line["depth"], line["mean"], dash, color=colour, label=encoder)
+                low, high = line["mean"] - line["std"], line["mean"] + line["std"]
+                axis.fill_between(line["depth"], low, high, color=colour, alpha=0.15, linewidth=0)
+            axis.set(title=f"{n_bits:,} bits", xlabel="retrieved points", xlim=(0, curves["depth"].max()))
+            axis.set_ylim(0, 1)
+        axes[0].set_ylabel("recall of the true neighbours")
+        axes[-1].legend(loc="lower right", framealpha=0.9)
+        how = "codes against codes" if scoring == "symmetric" else "real query against codes"
+        figure.suptitle(f"{title}, fixed bits, {scoring} ({how})\n", fontsize=10.5)
+        figure.text(0.5, 0.905, label, ha="center", fontsize=7.5, color="0.35")
+    return figure
+
+
+def save_figure(figure: "Figure", path: Path) -> list[str]:
+    """Write a figure as PNG and PDF; return the names of the files."""
+    import matplotlib as mpl
+
+    written = []
+    for suffix, metadata in ((".png", {"Software": None}), (".pdf", {"CreationDate": None})):
+        target = path.with_suffix(suffix)
+        with whole_file(target) as temporary, mpl.rc_context(_STYLE):  # type: ignore[arg-type]
+            figure.savefig(temporary, metadata=metadata)
+        written.append(str(target))
+    return written
+
+
+def _line_styles(encoders: list[str]) -> dict[str, tuple[str, str]]:
+    others = cycle(_OTHER_LINES)
+    return {encoder: _LINES.get(encoder) or next(others) for encoder in encoders}

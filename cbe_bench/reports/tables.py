@@ -1,0 +1,61 @@
+"""Result rows as tables."""
+
+import pandas as pd
+
+from cbe_bench.results import Row
+
+_DEPTHS_SHOWN = (1, 10, 50, 100)
+
+
+def data_label(rows: list[Row]) -> str:
+    """Say in one line which data the rows are about."""
+    row = rows[0]
+    kind = {"synthetic": "synthetic stand-in", "real": "real data", "user": "user's file"}[row["data_kind"]]
+    seeds = len({r["seed"] for r in rows if r["status"] == "ok"})
+    return (
+        f"{row['data']}, {kind}: {row['n_database']:,} database rows, {row['n_queries']:,} queries, "
+        f"d = {row['n_features']:,}; {seeds} seed{'s' if seeds > 1 else ''}; protocol: {row['protocol']}"
+    )
+
+
+def recall_curves(rows: list[Row]) -> pd.DataFrame:
+    """Return mean and standard deviation over seeds of recall at every depth, in long form."""
+    points = [
+        (row["data"], row["data_kind"], row["label"], row["n_bits"], scoring, depth, value)
+        for row in rows
+        if row["status"] == "ok"
+        for scoring, name in (("symmetric", "recall"), ("asymmetric", "recall_asymmetric"))
+        for depth, value in zip(row["depths"], row[name], strict=True)
+    ]
+    keys = ["data", "data_kind", "encoder", "bits", "scoring", "depth"]
+    frame = pd.DataFrame(points, columns=[*keys, "recall"])
+    grouped = frame.groupby(keys, sort=False)["recall"]
+    return grouped.agg(mean="mean", std=lambda values: values.std(ddof=1), seeds="count").reset_index()
+
+
+def recall_table(rows: list[Row]) -> pd.DataFrame:
+    """Return one line per encoder and number of bits: recall at a few depths, cost, and how its cells ended."""
+    order = list(dict.fromkeys((row["n_bits"], row["label"]) for row in rows))
+    lines = []
+    for n_bits, label in sorted(order, key=lambda pair: pair[0]):
+        cells = [row for row in rows if (row["n_bits"], row["label"]) == (n_bits, label)]
+        lines.append(_table_line(cells))
+    return pd.DataFrame(lines)
+
+
+def _table_line(cells: list[Row]) -> dict[str, object]:
+    first, done = cells[0], [row for row in cells if row["status"] == "ok"]
+    line: dict[str, object] = {
+        "data": first["data"],
+        "data_kind": first["data_kind"],
+        "bits": first["n_bits"],
+        "encoder": first["label"],
+        "seeds": len(done),
+    }
+    for name, column in (("recall", "recall"), ("recall_asymmetric", "asymmetric")):
+        for depth in (depth for depth in _DEPTHS_SHOWN if done and depth in done[0]["depths"]):
+            values = pd.Series([row[name][row["depths"].index(depth)] for row in done])
+            line[f"{column}@{depth}"], line[f"{column}@{depth}_std"] = values.mean(), values.std(ddof=1)
+    line["parameter_bytes"] = done[0]["parameter_bytes"] if done else None
+    line["not_ok"] = "; ".join(sorted({f"{r['status']}: {r['reason']}" for r in cells if r["status"] != "ok"}))
+    return line

@@ -1,0 +1,268 @@
+"""Runs an experiment cell by cell: plan, skip what is done, append a row as each cell ends.
+
+A cell is one encoder at one number of bits under one seed. Cells of a seed share its split and true neighbours,
+and cells of an encoder whose codes are nested share one pass over the data, the longest code first.
+"""
+
+import hashlib
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Protocol
+
+import cbe_bench
+from cbe_bench import environment
+from cbe_bench.config import Config, EncoderConfig
+from cbe_bench.data.features import Features, HDF5Features
+from cbe_bench.data.prepared import PreparedData
+from cbe_bench.data.splits import PROTOCOLS, Split, make_split
+from cbe_bench.data.synthetic import SyntheticFeatures
+from cbe_bench.encoders import Encoder, encoder_classes, make_encoder
+from cbe_bench.errors import InputError
+from cbe_bench.evaluators.retrieval import RetrievalEvaluator, evaluation_bytes, evaluation_work
+from cbe_bench.kernels.parallel import thread_count
+from cbe_bench.results import Row, append_row, cell_key, load_rows
+
+_OPERATIONS_A_SECOND = 5e10
+"""What one core does of a matrix product; forecasts of time rest on it and are rough."""
+_BASE_BYTES = 400 << 20
+"""The interpreter, its libraries and a few blocks of data."""
+
+
+class Reporter(Protocol):
+    """Who is told how a run goes on."""
+
+    def message(self, text: str) -> None:
+        """Take a line for the user."""
+
+    def begin(self, cells: list["Cell"], done: int) -> None:
+        """Take the cells to run, and how many were done before."""
+
+    def step(self, what: str, seconds: float) -> None:
+        """Take what begins now, and a forecast of its seconds."""
+
+    def share(self, done: float) -> None:
+        """Take the share of the step that is done."""
+
+    def end(self, row: Row) -> None:
+        """Take the row of a cell that has ended."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One encoder at one number of bits under one seed."""
+
+    encoder: EncoderConfig
+    n_bits: int
+    encoded_bits: int
+    """The bits computed: those of the longest cell it shares its codes with."""
+    seed: int
+    memory_bytes: int
+    seconds: float
+    identity: Row = field(repr=False)
+
+    @property
+    def key(self) -> str:
+        """The hash of all that decides the cell's value."""
+        return cell_key(self.identity)
+
+    def describe(self) -> str:
+        """Name the cell for a person."""
+        return f"{self.encoder.label}, {self.n_bits:,} bits, seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An experiment laid out: its data, and its cells in the order they run."""
+
+    config: Config
+    scale: str
+    features: Features
+    cells: list[Cell]
+    pending: list[Cell]
+    n_database: int
+
+
+class CellTimeoutError(Exception):
+    """A cell has taken longer than it may."""
+
+
+def open_data(config: Config, reporter: Reporter) -> Features:
+    """Open the experiment's features: its file, or a synthetic stand-in where that is allowed."""
+    data = config.data
+    if data.file is not None and (data.file.exists() or not data.stand_in):
+        features = HDF5Features(data.file)
+        if features.n_features != data.dim:
+            features.close()
+            raise InputError(f"{data.file}: /features has {features.n_features:,} dimensions; data.dim says {data.dim:,}")
+        return features
+    if data.file is not None:
+        reporter.message(f"{data.file} is not here: using a synthetic stand-in of the same shape")
+    return SyntheticFeatures(data.name, config.database + config.queries, config.n_features)
+
+
+def make_plan(
+    config: Config, scale: str, features: Features, rows_file: Path, *, rerun: str | None = None
+) -> Plan:
+    """List the cells of an experiment and which are still to run."""
+    split = _split(config, features, config.seeds[0])
+    data_identity = {
+        "experiment": config.experiment,
+        "version": cbe_bench.__version__,
+        "dataset": features.content_hash(),
+        "rows": features.n_rows,
+        "protocol": config.protocol,
+        "n_features": config.n_features,
+        "n_database": len(split.database),
+        "n_learn": len(split.learn),
+        "n_queries": len(split.queries),
+        "neighbours": config.neighbours,
+        "depth": config.depth,
+    }
+    cells = [
+        _make_cell(config, entry, n_bits, seed, len(split.database), {**data_identity, "seed": seed})
+        for seed in config.seeds
+        for entry in config.encoders
+        for n_bits in sorted(config.bits, reverse=True)
+    ]
+    before = {row["key"]: row["status"] for row in load_rows(rows_file)}
+    again = {None: set(), "failed": {"failed", "timeout", "skipped"}, "all": {*before.values()}}[rerun]
+    pending = [cell for cell in cells if cell.key not in before or before[cell.key] in again]
+    return Plan(config, scale, features, cells, pending, len(split.database))
+
+
+def _make_cell(config: Config, entry: EncoderConfig, n_bits: int, seed: int, n_database: int, shared: Row) -> Cell:
+    params = PROTOCOLS[config.protocol].params_for(entry.name) | entry.params
+    nested = encoder_classes()[entry.name].nested
+    encoded_bits = max(config.bits) if nested else n_bits
+    encoder = make_encoder(entry.name, n_bits=encoded_bits, **params)
+    encode = (n_database + config.queries) * encoder.work(config.n_features)
+    if nested and n_bits != encoded_bits:
+        encode = 0.0
+    work = encode + evaluation_work(n_database, config.queries, n_bits)
+    memory = evaluation_bytes(n_database, config.queries, encoded_bits, thread_count())
+    memory += _BASE_BYTES + encoder.memory_bytes(config.n_features)
+    memory += 8 * config.n_features * config.learn if encoder.learns else 0
+    return Cell(
+        encoder=entry,
+        n_bits=n_bits,
+        encoded_bits=encoded_bits,
+        seed=seed,
+        memory_bytes=int(memory),
+        seconds=work / (_OPERATIONS_A_SECOND * thread_count()),
+        identity={**shared, "encoder": entry.name, "params": params, "n_bits": n_bits},
+    )
+
+
+def run_plan(plan: Plan, rows_file: Path, reporter: Reporter, *, timeout: float | None = None, block_rows: int | None = None) -> None:
+    """Run the pending cells; every one ends in a row, appended before the next begins."""
+    reporter.begin(plan.pending, len(plan.cells) - len(plan.pending))
+    for seed, cells in groupby(plan.pending, key=lambda cell: cell.seed):
+        evaluator: RetrievalEvaluator | None = None
+        for cell in cells:
+            if cell.memory_bytes > environment.memory_limit():
+                needs, limit = map(environment.human_bytes, (cell.memory_bytes, environment.memory_limit()))
+                row = _row(plan, cell, "skipped", f"needs about {needs}, the memory limit is {limit}", {})
+            else:
+                evaluator = evaluator or _prepare(plan, seed, reporter, block_rows)
+                row = _run_cell(plan, cell, evaluator, reporter, timeout)
+            append_row(rows_file, row)
+            reporter.end(row)
+
+
+def _prepare(plan: Plan, seed: int, reporter: Reporter, block_rows: int | None) -> RetrievalEvaluator:
+    """Split the data by a seed and find the true neighbours; bad data is found here, before any cell runs."""
+    config = plan.config
+    split = _split(config, plan.features, seed)
+    whole = 4 * config.n_features * len(split.database)
+    data = PreparedData(
+        plan.features,
+        split,
+        PROTOCOLS[config.protocol],
+        seed=derive_seed(seed, "dimensions"),
+        n_dims=config.n_features if config.n_features != plan.features.n_features else None,
+        cache_bytes=whole if whole <= environment.memory_limit() // 4 else 0,
+        block_rows=block_rows,
+    )
+    work = 4.0 * config.n_features * len(split.database) * (len(split.queries) + 100)
+    reporter.step(f"true neighbours, seed {seed}", work / (_OPERATIONS_A_SECOND * thread_count()))
+    return RetrievalEvaluator(data, config.neighbours, config.depth, reporter.share)
+
+
+def _split(config: Config, features: Features, seed: int) -> Split:
+    protocol = PROTOCOLS[config.protocol]
+    return make_split(
+        features.n_rows,
+        database=min(config.database, protocol.most_database or config.database),
+        learn=min(config.learn, protocol.most_learn or config.learn),
+        queries=config.queries,
+        least=max(config.neighbours, config.depth),
+        seed=derive_seed(seed, "split"),
+        source=features.name,
+    )
+
+
+def _run_cell(plan: Plan, cell: Cell, evaluator: RetrievalEvaluator, reporter: Reporter, timeout: float | None) -> Row:
+    reporter.step(cell.describe(), cell.seconds)
+    start = time.perf_counter()
+
+    def tick(done: float) -> None:
+        reporter.share(done)
+        if timeout is not None and time.perf_counter() - start > timeout:
+            raise CellTimeoutError(f"took longer than {timeout:g} s")
+
+    status, reason, notes, metrics = "ok", "", [], {}
+    with _noted_warnings(notes):
+        try:
+            metrics = evaluator.evaluate(_encoder_for(cell), cell.n_bits, tick)
+        except CellTimeoutError as error:
+            status, reason = "timeout", str(error)
+        except InputError:
+            raise
+        except Exception as error:  # one failing method must not end the comparison of the others
+            status, reason = "failed", f"{type(error).__name__}: {error}"
+    metrics |= {"seconds": round(time.perf_counter() - start, 3), "notes": notes}
+    return _row(plan, cell, status, reason, metrics)
+
+
+@contextmanager
+def _noted_warnings(notes: list[str]) -> Iterator[None]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    notes += sorted({str(warning.message) for warning in caught})
+
+
+def _encoder_for(cell: Cell) -> Encoder:
+    params: dict[str, Any] = cell.identity["params"]
+    seed = derive_seed(cell.seed, "encoder", cell.encoder.name)
+    return make_encoder(cell.encoder.name, n_bits=cell.encoded_bits, random_state=seed, **params)
+
+
+def derive_seed(*axes: object) -> int:
+    """Return a seed that depends on the names of what it is for, not on the order in which things run."""
+    return int.from_bytes(hashlib.sha256(repr(axes).encode()).digest()[:4], "little") >> 1
+
+
+def _row(plan: Plan, cell: Cell, status: str, reason: str, metrics: Row) -> Row:
+    return {
+        "key": cell.key,
+        "name": plan.config.name,
+        "scale": plan.scale,
+        "data": plan.features.name,
+        "data_kind": plan.features.kind,
+        "label": cell.encoder.label,
+        **cell.identity,
+        "status": status,
+        "reason": reason,
+        **metrics,
+        "peak_memory_bytes": environment.peak_memory(),
+        "threads": thread_count(),
+        "environment": environment.environment_id(),
+        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
