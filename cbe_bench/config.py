@@ -195,8 +195,8 @@ def _one_line(error: ValidationError) -> str:
     first = error.errors()[0]
     key = ".".join(map(str, first["loc"]))
     if first["type"] == "extra_forbidden":
-        model = {"data": DataConfig, "encoders": EncoderConfig}.get(str(first["loc"][0]), Config)
-        model = Config if len(first["loc"]) == 1 else model
+        inner: dict[str, type[BaseModel]] = {"data": DataConfig, "encoders": EncoderConfig}
+        model = inner[str(first["loc"][0])] if len(first["loc"]) > 1 else Config
         return f"{key}: unknown key; {did_you_mean(str(first['loc'][-1]), model.model_fields)}"
     if first["type"] == "missing":
         return f"{key}: this key is required"

@@ -99,16 +99,16 @@ def open_data(config: Config, reporter: Reporter) -> Features:
         features = HDF5Features(data.file)
         if features.n_features != data.dim:
             features.close()
-            raise InputError(f"{data.file}: /features has {features.n_features:,} dimensions; data.dim says {data.dim:,}")
+            raise InputError(
+                f"{data.file}: /features has {features.n_features:,} dimensions; data.dim says {data.dim:,}"
+            )
         return features
     if data.file is not None:
         reporter.message(f"{data.file} is not here: using a synthetic stand-in of the same shape")
     return SyntheticFeatures(data.name, config.database + config.queries, config.n_features)
 
 
-def make_plan(
-    config: Config, scale: str, features: Features, rows_file: Path, *, rerun: str | None = None
-) -> Plan:
+def make_plan(config: Config, scale: str, features: Features, rows_file: Path, *, rerun: str | None = None) -> Plan:
     """List the cells of an experiment and which are still to run."""
     split = _split(config, features, config.seeds[0])
     data_identity = {
@@ -159,7 +159,14 @@ def _make_cell(config: Config, entry: EncoderConfig, n_bits: int, seed: int, n_d
     )
 
 
-def run_plan(plan: Plan, rows_file: Path, reporter: Reporter, *, timeout: float | None = None, block_rows: int | None = None) -> None:
+def run_plan(
+    plan: Plan,
+    rows_file: Path,
+    reporter: Reporter,
+    *,
+    timeout: float | None = None,
+    block_rows: int | None = None,
+) -> None:
     """Run the pending cells; every one ends in a row, appended before the next begins."""
     reporter.begin(plan.pending, len(plan.cells) - len(plan.pending))
     for seed, cells in groupby(plan.pending, key=lambda cell: cell.seed):
@@ -203,7 +210,7 @@ def _split(config: Config, features: Features, seed: int) -> Split:
         queries=config.queries,
         least=max(config.neighbours, config.depth),
         seed=derive_seed(seed, "split"),
-        source=features.name,
+        source=features.source,
     )
 
 
@@ -216,7 +223,9 @@ def _run_cell(plan: Plan, cell: Cell, evaluator: RetrievalEvaluator, reporter: R
         if timeout is not None and time.perf_counter() - start > timeout:
             raise CellTimeoutError(f"took longer than {timeout:g} s")
 
-    status, reason, notes, metrics = "ok", "", [], {}
+    status, reason = "ok", ""
+    notes: list[str] = []
+    metrics: Row = {}
     with _noted_warnings(notes):
         try:
             metrics = evaluator.evaluate(_encoder_for(cell), cell.n_bits, tick)

@@ -34,7 +34,7 @@ class _Verbs(click.Group):
 @click.command(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="cbe-bench")
 def main() -> None:
-    """Binary codes from circulant matrices, and everything one would compare them with.
+    r"""Binary codes from circulant matrices, and everything one would compare them with.
 
     \b
     A first look, in seconds, on synthetic data:

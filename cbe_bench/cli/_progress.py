@@ -39,8 +39,11 @@ class Progress:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._bars.stop()
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._overall is not None:
+            self._bars.stop()
 
     def message(self, text: str) -> None:
         """Print a line."""
@@ -100,16 +103,26 @@ class Progress:
             state = "to run" if cell.key in pending else "done"
             if state == "to run" and cell.memory_bytes > memory_limit():
                 state = "too large"
-            values = (f"{cell.n_bits:,}", str(cell.seed), human_bytes(cell.memory_bytes), _duration(cell.seconds), state)
+            values = (
+                f"{cell.n_bits:,}",
+                str(cell.seed),
+                human_bytes(cell.memory_bytes),
+                _duration(cell.seconds),
+                state,
+            )
             table.add_row(cell.encoder.label, *values)
         console = Console()
         console.print(table)
         to_run = [cell.seconds for cell in plan.pending if cell.memory_bytes <= memory_limit()]
-        console.print(f"{len(to_run)} cells to run, about {_duration(sum(to_run))}; limit {human_bytes(memory_limit())}")
+        console.print(
+            f"{len(to_run)} cells to run, about {_duration(sum(to_run))}; limit {human_bytes(memory_limit())}"
+        )
 
     def show_result(self, rows: list[Row], files: list[str]) -> None:
         """Print how the cells ended and which files were written."""
-        counts = {status: sum(row["status"] == status for row in rows) for status in ("ok", "skipped", "failed", "timeout")}
+        counts = {
+            status: sum(row["status"] == status for row in rows) for status in ("ok", "skipped", "failed", "timeout")
+        }
         self.message(", ".join(f"{count} {status}" for status, count in counts.items() if count))
         for name in files:
             self.message(f"wrote {name}")

@@ -29,12 +29,37 @@ class _Bytes(click.ParamType):
     show_default=True,
     help="smoke: seconds, few dimensions. quick: 10,000 rows, full dimension. paper: 100,000 rows.",
 )
-@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key of the configuration: bits=[256,512], data.file=x.h5.")
-@click.option("--out", type=click.Path(path_type=Path), default="results", show_default=True, help="Where results go, in SCALE/NAME.")
+@click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Override a key of the configuration: bits=[256,512], data.file=x.h5.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default="results",
+    show_default=True,
+    help="Where results go, in SCALE/NAME.",
+)
 @click.option("--dry-run", is_flag=True, help="List the cells with rough estimates of memory and time; run nothing.")
-@click.option("--rerun", type=click.Choice(["failed", "all"]), help="Run again what failed, timed out or was skipped, or everything.")
-@click.option("--memory-limit", type=_Bytes(), help="Skip cells that need more; default: what the machine has, at most 24 GiB.")
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Give up a cell after this long.")
+@click.option(
+    "--rerun",
+    type=click.Choice(["failed", "all"]),
+    help="Run again what failed, timed out or was skipped, or everything.",
+)
+@click.option(
+    "--memory-limit",
+    type=_Bytes(),
+    help="Skip cells that need more; default: what the machine has, at most 24 GiB.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Give up a cell after this long.",
+)
 @click.option("--threads", type=click.IntRange(min=1), help="Threads to use; default: all cores.")
 def command(
     config: Path,
@@ -47,7 +72,7 @@ def command(
     timeout: float | None,
     threads: int | None,
 ) -> None:
-    """Run the experiment that CONFIG describes; write its rows, tables and figures.
+    r"""Run the experiment that CONFIG describes; write its rows, tables and figures.
 
     A row is written as each cell ends. Stop with Ctrl-C whenever you like: the next run goes on where this one
     stopped.

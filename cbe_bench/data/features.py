@@ -45,11 +45,16 @@ class Features(ABC):
     def read(self, rows: NDArray[np.int64]) -> Matrix:
         """Return the given rows, sorted and without repetition, as float32."""
 
+    @property
+    def source(self) -> str:
+        """What an error message calls the data: its file, where there is one."""
+        return self.name
+
     @abstractmethod
     def content_hash(self) -> str:
         """Return a name for the content: equal only for equal data."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - most sources have nothing to close
         """Let go of the file, if there is one."""
 
     def __enter__(self) -> Self:
@@ -97,9 +102,7 @@ class HDF5Features(Features):
         self._data = self._with_room_for_chunks(h5py, data)
         labels = self._file.get("labels")
         if labels is not None and labels.shape != (self.n_rows,):
-            raise InputError(
-                f"{self.path}: /labels has shape {labels.shape}; {self.n_rows} rows need ({self.n_rows},)"
-            )
+            raise InputError(f"{self.path}: /labels has shape {labels.shape}; {self.n_rows} rows need ({self.n_rows},)")
 
     def _with_room_for_chunks(self, h5py: Any, data: Any) -> Any:
         """Open the dataset with a cache that holds one row of chunks, so that no chunk is unpacked twice."""
@@ -123,6 +126,11 @@ class HDF5Features(Features):
         except OSError as error:
             raise InputError(f"{self.path}: rows {rows[0]}..{rows[-1]} cannot be read ({_first_line(error)})") from None
         return out
+
+    @property
+    def source(self) -> str:
+        """The path of the file."""
+        return str(self.path)
 
     def labels(self) -> NDArray | None:
         """Return the label of every row, or None if the file has none."""
@@ -159,8 +167,8 @@ def check_values(block: Matrix, rows: NDArray[np.int64], source: str) -> NDArray
         if bad.any():
             found = rows[bad]
             listed = ", ".join(map(str, found[:5])) + (", ..." if len(found) > 5 else "")
-            plural = "row" if len(found) == 1 else "rows"
-            raise InputError(f"{source}: {plural} {listed} hold {what} ({len(found)} of the {len(rows)} rows read)")
+            which = f"row {listed} holds" if len(found) == 1 else f"rows {listed} hold"
+            raise InputError(f"{source}: {which} {what} ({len(found)} of the {len(rows)} rows read)")
     return norms
 
 

@@ -102,7 +102,7 @@ class PreparedData:
         block = self._read(rows)
         if self.protocol.centre:
             block -= self._database_mean()
-        block /= check_values(block, rows, self.features.name)[:, None]
+        block /= check_values(block, rows, self.features.source)[:, None]
         return block
 
     def _read(self, rows: NDArray[np.int64]) -> Matrix:
@@ -114,7 +114,7 @@ class PreparedData:
             total = np.zeros(self.n_features)
             for part in slices(len(self.split.database), self._block_rows):
                 block = self._read(self.split.database[part])
-                check_values(block, self.split.database[part], self.features.name)
+                check_values(block, self.split.database[part], self.features.source)
                 # one row after the other, so that the sum does not depend on the size of the blocks
                 for row in block:
                     total += row

@@ -27,7 +27,7 @@ _LATENT = 48
 _CLASSES = 100
 _SHOWN = 0.35
 """Share of visual words an image shows."""
-_NOISE = 0.7
+_NOISE = 1.2
 """Strength of what is not explained by the description, relative to what is."""
 
 

@@ -95,7 +95,7 @@ class Encoder(TransformerMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def work(self, n_features: int) -> float:
-        """Estimate the cost of encoding one vector in operations of a matrix product; those of an FFT count five times."""
+        """Estimate the cost of encoding one vector in operations of a matrix product; an FFT's count five times."""
 
     def fit(self, X: NDArray, y: Any = None) -> Self:
         """Learn or draw the parameters for vectors like the rows of X."""
@@ -129,12 +129,13 @@ class Encoder(TransformerMixin, BaseEstimator, ABC):
         """Write the fitted encoder to one `.npz` file, without pickling anything."""
         check_is_fitted(self)
         params = {**self.get_params(), "random_state": None}
-        arrays, scalars = {}, {}
-        for name, value in self._fitted_state().items():
-            (arrays if isinstance(value, np.ndarray) else scalars)[name] = value
+        state = self._fitted_state()
+        arrays = {name: value for name, value in state.items() if isinstance(value, np.ndarray)}
+        scalars = {name: value for name, value in state.items() if name not in arrays}
         head = json.dumps({"encoder": self.name, "params": params, "scalars": scalars})
+        arrays["__head__"] = np.array(head)
         with whole_file(Path(path)) as temporary, temporary.open("wb") as file:
-            np.savez(file, __head__=np.array(head), **arrays)
+            np.savez(file, allow_pickle=False, **arrays)  # type: ignore[arg-type]
 
     def _checked(self, X: NDArray) -> NDArray:
         check_is_fitted(self)
@@ -168,5 +169,5 @@ def load_encoder(path: str | Path) -> Encoder:
     except Exception as error:
         raise InputError(f"{path}: not a saved encoder ({error})") from None
     encoder = make_encoder(head["encoder"], **head["params"])
-    vars(encoder).update(head["scalars"] | arrays)
+    encoder.__dict__ |= head["scalars"] | arrays
     return encoder

@@ -95,10 +95,7 @@ class BilinearRand(Encoder):
             i = j = first = 0
             for c1, c2 in self.shapes(X.shape[1]):
                 R1, R2 = left[i : i + c1], right[j : j + c2].T
-                if c1 * d2 * (d1 + c2) <= d1 * c2 * (d2 + c1):
-                    values = (R1 @ Z) @ R2
-                else:
-                    values = R1 @ (Z @ R2)
+                values = R1 @ Z @ R2 if c1 * d2 * (d1 + c2) <= d1 * c2 * (d2 + c1) else R1 @ (Z @ R2)
                 bits = min(c1 * c2, self.n_bits_ - first)
                 out[part, first : first + bits] = values.reshape(len(Z), -1)[:, :bits]
                 i, j, first = i + c1, j + c2, first + bits
@@ -115,6 +112,4 @@ class BilinearRand(Encoder):
     def work(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector: the cheaper order of two products."""
         d1, d2 = sides(n_features)
-        return sum(
-            2.0 * min(c1 * d2 * (d1 + c2), d1 * c2 * (d2 + c1)) for c1, c2 in self.shapes(n_features)
-        )
+        return sum(2.0 * min(c1 * d2 * (d1 + c2), d1 * c2 * (d2 + c1)) for c1, c2 in self.shapes(n_features))

@@ -54,9 +54,7 @@ class LSH(Encoder):
 
     nested = True
 
-    def __init__(
-        self, n_bits: int | None = None, *, store: bool | None = None, random_state: Any = None
-    ) -> None:
+    def __init__(self, n_bits: int | None = None, *, store: bool | None = None, random_state: Any = None) -> None:
         super().__init__(n_bits, random_state=random_state)
         self.store = store
 

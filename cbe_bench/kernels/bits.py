@@ -21,7 +21,7 @@ def pack_signs(values: NDArray[np.floating]) -> Codes:
 
 def unpack_signs(codes: Codes, n_bits: int, dtype: type = np.int8) -> NDArray:
     """Return the codes as -1 and +1, the inverse of `pack_signs`."""
-    signs = np.unpackbits(codes, axis=-1, count=n_bits, bitorder="little").astype(dtype)
+    signs: NDArray = np.unpackbits(codes, axis=-1, count=n_bits, bitorder="little").astype(dtype)
     signs *= 2
     signs -= 1
     return signs
@@ -29,8 +29,9 @@ def unpack_signs(codes: Codes, n_bits: int, dtype: type = np.int8) -> NDArray:
 
 def prefix(codes: Codes, n_bits: int) -> Codes:
     """Return the codes of the first `n_bits` bits of longer codes."""
-    short = np.ascontiguousarray(codes[:, : code_bytes(n_bits)])
+    if n_bits == 8 * codes.shape[1]:
+        return codes
+    short = codes[:, : code_bytes(n_bits)].copy()
     if n_bits % 8:
-        short = short.copy() if short is codes else short
         short[:, -1] &= (1 << n_bits % 8) - 1
     return short

@@ -148,5 +148,3 @@ def has_small_factors(length: int) -> bool:
         while length % prime == 0:
             length //= prime
     return length == 1
-
-

@@ -23,8 +23,8 @@ _MOST_QUERIES = 256
 
 
 @intrinsic
-def _popcount(typing_context, word):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _popcount(typing_context, word):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         return builder.ctpop(args[0])
 
     return types.uint64(types.uint64), codegen
@@ -111,7 +111,9 @@ def _words(codes: Codes, rows: int) -> NDArray[np.uint64]:
 
 
 def _for_query_slices(
-    scan: Callable[[NDArray[np.uint64], NDArray[np.uint64], int, slice], None], queries: Codes, database: Codes
+    scan: Callable[[NDArray[np.uint64], NDArray[np.uint64], int, slice], None],
+    queries: Codes,
+    database: Codes,
 ) -> None:
     """Check the codes and call scan(query words, code words, block rows, slice of the queries) from all threads."""
     for name, codes in (("queries", queries), ("database", database)):
@@ -179,4 +181,3 @@ def distance_counts(queries: Codes, database: Codes) -> NDArray[np.int64]:
 def paired_distances(a: Codes, b: Codes) -> NDArray[np.int64]:
     """Hamming distance of each code in `a` to the code(s) in `b` it broadcasts against."""
     return np.bitwise_count(a ^ b).sum(axis=-1, dtype=np.int64)
-

@@ -4,6 +4,7 @@ BLAS is held to one thread meanwhile. That keeps cores from being fought over an
 shape on one thread always adds in the same order, makes results independent of the number of threads.
 """
 
+import itertools
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -52,7 +53,7 @@ def slices(n: int, size: int) -> list[slice]:
     """Cut range(n) into near-equal slices of at most `size`: no tiny last one."""
     count = -(-n // size)
     edges = [n * i // count for i in range(count + 1)] if count else [0]
-    return [slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return [slice(a, b) for a, b in itertools.pairwise(edges)]
 
 
 def for_slices(work: Callable[[slice], object], n: int, size: int) -> None:

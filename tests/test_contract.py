@@ -1,0 +1,181 @@
+"""What every encoder promises, asked of every encoder in the registry."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+import cbe_bench
+from cbe_bench.encoders import encoder_classes, load_encoder, make_encoder
+from cbe_bench.environment import limited_memory
+from cbe_bench.errors import InputError
+from cbe_bench.kernels import parallel
+
+NAMES = list(encoder_classes())
+D = 96
+LENGTHS = [1, 7, 8, 60, 96, 100, 200, None]
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*are computed and cut")
+
+
+def make(name, n_bits=None, **params):
+    return make_encoder(name, n_bits=n_bits, random_state=5, **params)
+
+
+@pytest.fixture
+def X(rng):
+    X = rng.standard_normal((70, D)).astype(np.float32)
+    X.setflags(write=False)
+    return X
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_is_a_scikit_learn_estimator(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check_estimator(make(name, n_bits=16))
+
+
+@pytest.mark.parametrize("n_bits", LENGTHS)
+@pytest.mark.parametrize("name", NAMES)
+def test_codes_are_the_packed_signs_of_the_projection(name, n_bits, X):
+    encoder = make(name, n_bits).fit(X)
+    k = n_bits or D
+    values, codes = encoder.project(X), encoder.encode(X)
+    assert values.shape == (70, k)
+    assert values.dtype == np.float32
+    assert codes.dtype == np.uint8
+    assert np.array_equal(codes, np.packbits(values >= 0, axis=1, bitorder="little"))
+    assert np.array_equal(encoder.transform(X), np.where(values >= 0, 1, -1))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_double_precision_on_request(name, X):
+    encoder = make(name, 80).fit(X)
+    single, double = encoder.project(X), encoder.project(X.astype(np.float64))
+    assert double.dtype == np.float64
+    np.testing.assert_allclose(single, double, atol=1e-4 * np.abs(double).max())
+
+
+@pytest.mark.parametrize("d", [1, 2, 13, 50, 128])
+@pytest.mark.parametrize("name", NAMES)
+def test_any_number_of_features(name, d, rng):
+    X = rng.standard_normal((20, d)).astype(np.float32)
+    for n_bits in (1, d, 2 * d + 3):
+        assert make(name, n_bits).fit(X).project(X).shape == (20, n_bits)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_same_seed_same_code_other_seed_other_code(name, X):
+    one, two = (make(name, 64).fit(X).encode(X) for _ in range(2))
+    other = make_encoder(name, n_bits=64, random_state=6).fit(X).encode(X)
+    assert np.array_equal(one, two)
+    assert np.mean(np.unpackbits(one ^ other)) > 0.1
+
+
+@pytest.mark.parametrize("n_bits", [64, 100])
+@pytest.mark.parametrize("d", [60, 64, 777])
+@pytest.mark.parametrize("name", NAMES)
+def test_codes_do_not_depend_on_batches_or_threads(name, d, n_bits, rng):
+    X = rng.standard_normal((601, d)).astype(np.float32)
+    encoder = make(name, n_bits).fit(X)
+    with parallel.threads(1):
+        whole = encoder.encode(X)
+    for size in (2, 31, 300):
+        with parallel.threads(2):
+            pieces = [encoder.encode(X[part]) for part in parallel.slices(len(X), size)]
+        assert np.array_equal(np.concatenate(pieces), whole)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if encoder_classes()[name].nested])
+def test_nested_codes_begin_with_shorter_codes(name, X):
+    longest = make(name, 200).fit(X).project(X)
+    for n_bits in (1, 33, 96, 150):
+        assert np.array_equal(make(name, n_bits).fit(X).project(X), longest[:, :n_bits])
+
+
+@pytest.mark.parametrize("n_bits", [60, 200])
+@pytest.mark.parametrize("name", NAMES)
+def test_save_load_pickle_and_clone(name, n_bits, X, tmp_path):
+    encoder = make(name, n_bits).fit(X)
+    codes = encoder.encode(X)
+    encoder.save(tmp_path / "encoder.npz")
+    assert [path.name for path in tmp_path.iterdir()] == ["encoder.npz"]
+    loaded = load_encoder(tmp_path / "encoder.npz")
+    assert type(loaded) is type(encoder)
+    assert np.array_equal(loaded.encode(X), codes)
+    assert np.array_equal(pickle.loads(pickle.dumps(encoder)).encode(X), codes)
+    assert np.array_equal(clone(encoder).fit(X).encode(X), codes)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_works_in_a_pipeline(name, X):
+    signs = make_pipeline(StandardScaler(), make(name, 32)).fit_transform(X)
+    assert signs.shape == (70, 32)
+    assert set(np.unique(signs)) == {-1, 1}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_hamming_distance_tracks_the_angle(name, rng):
+    """E[Hamming/k] = angle/pi; averaged over pairs and seeds to within four standard errors of an LSH."""
+    d, k, seeds = 128, 128, 40
+    if encoder_classes()[name].learns:
+        pytest.skip("learned codes follow their data instead")
+    for angle in (np.pi / 6, np.pi / 3, np.pi / 2):
+        basis = np.linalg.qr(rng.standard_normal((d, 2)))[0].T
+        pair = np.stack([basis[0], np.cos(angle) * basis[0] + np.sin(angle) * basis[1]]).astype(np.float32)
+        shares = []
+        for seed in range(seeds):
+            signs = make_encoder(name, n_bits=k, random_state=seed).fit(pair).transform(pair)
+            shares.append(np.mean(signs[0] != signs[1]))
+        error = np.std(shares, ddof=1) / np.sqrt(seeds)
+        assert abs(np.mean(shares) - angle / np.pi) < 4 * error + 1e-3
+
+
+@pytest.mark.parametrize("n_bits", [64, 4096, 9000])
+@pytest.mark.parametrize("name", NAMES)
+def test_memory_estimate_covers_the_parameters(name, n_bits, rng):
+    X = rng.standard_normal((4, 4096)).astype(np.float32)
+    encoder = make(name, n_bits)
+    estimate = encoder.memory_bytes(4096)
+    assert 0 < encoder.fit(X).parameter_bytes() <= estimate
+    assert encoder.work(4096) > 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("n_bits", [0, -3, 2.5, "many"])
+def test_bad_n_bits_is_told(name, n_bits, X):
+    with pytest.raises(InputError, match="n_bits"):
+        make(name, n_bits).fit(X)
+
+
+def test_public_names_and_registry_agree():
+    assert cbe_bench.CBERand is encoder_classes()["cbe-rand"]
+    with pytest.raises(AttributeError):
+        _ = cbe_bench.NoSuchEncoder
+    with pytest.raises(InputError, match="did you mean 'cbe-rand'"):
+        make_encoder("cbe-rnd")
+    with pytest.raises(InputError, match=r"no parameter 'row'.*did you mean 'rows'"):
+        make_encoder("cbe-rand", row="first")
+
+
+def test_loading_something_else_is_told(tmp_path):
+    (tmp_path / "x.npz").write_text("no archive")
+    with pytest.raises(InputError, match="not a saved encoder"):
+        load_encoder(tmp_path / "x.npz")
+    with pytest.raises(InputError, match="no such file"):
+        load_encoder(tmp_path / "y.npz")
+
+
+def test_memory_limit_is_scoped():
+    from cbe_bench.environment import memory_limit
+
+    default = memory_limit()
+    with limited_memory(1 << 20):
+        assert memory_limit() == 1 << 20
+    assert memory_limit() == default <= 24 << 30

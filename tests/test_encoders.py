@@ -1,0 +1,109 @@
+"""Each encoder against its own definition."""
+
+import numpy as np
+import pytest
+from scipy.linalg import circulant
+
+from cbe_bench import LSH, BilinearRand, CBEOrth, CBERand
+from cbe_bench.encoders.bilinear import code_sides, sides
+from cbe_bench.environment import limited_memory
+from cbe_bench.errors import InputError
+
+
+@pytest.fixture
+def X(rng):
+    return rng.standard_normal((30, 60))
+
+
+@pytest.mark.parametrize("cls", [CBERand, CBEOrth])
+def test_circulant_projection_is_circ_r_times_d_x(cls, X):
+    encoder = cls(n_bits=150, random_state=1).fit(X)
+    dense = np.concatenate([(X * s) @ circulant(r).T for r, s in zip(encoder.r_, encoder.signs_, strict=True)], axis=1)
+    np.testing.assert_allclose(encoder.project(X), dense[:, :150], atol=1e-11)
+
+
+@pytest.mark.parametrize("d", [16, 17, 60])
+def test_orthogonal_circulant_is_orthogonal(d, rng):
+    r = CBEOrth(random_state=0).fit(rng.standard_normal((2, d))).r_[0]
+    R = circulant(r)
+    np.testing.assert_allclose(R @ R.T, np.eye(d), atol=1e-12)
+
+
+def test_random_rows_are_a_choice_of_the_first_rows(X):
+    first = CBERand(random_state=1).fit(X).project(X)
+    encoder = CBERand(40, rows="random", random_state=1).fit(X)
+    order = encoder.order_[0]
+    assert sorted(order) == list(range(60))
+    assert np.array_equal(encoder.project(X), first[:, order[:40]])
+
+
+def test_without_sign_flips_the_constant_vector_gets_one_bit(rng):
+    encoder = CBERand(random_state=0).fit(np.ones((1, 64)))
+    assert len(np.unique(encoder.transform(np.ones((1, 64))))) == 2
+    encoder.signs_[:] = 1
+    encoder._products.clear()
+    assert len(np.unique(encoder.transform(np.ones((1, 64))))) == 1
+
+
+def test_unknown_rows_are_told(X):
+    with pytest.raises(InputError, match="rows = 'frist'; did you mean 'first'"):
+        CBERand(rows="frist").fit(X)
+
+
+def test_lsh_is_a_gaussian_matrix_stored_or_generated(rng):
+    X = rng.standard_normal((40, 300)).astype(np.float32)
+    stored = LSH(700, store=True, random_state=3).fit(X)
+    generated = LSH(700, store=False, random_state=3).fit(X)
+    assert not hasattr(generated, "matrix_")
+    assert generated.parameter_bytes() == 0
+    np.testing.assert_allclose(stored.project(X), (X @ stored.matrix_.T)[:, :700], rtol=1e-4, atol=1e-4)
+    assert np.array_equal(stored.project(X), generated.project(X))
+    assert np.array_equal(stored.encode(X), generated.encode(X))
+    assert abs(stored.matrix_.mean()) < 0.01
+    assert abs(stored.matrix_.std() - 1) < 0.01
+
+
+def test_lsh_generates_in_groups_what_it_would_store(rng, monkeypatch):
+    monkeypatch.setattr("cbe_bench.encoders.lsh._GROUP_BYTES", 1)
+    X = rng.standard_normal((40, 64)).astype(np.float32)
+    stored, generated = (LSH(700, store=store, random_state=3).fit(X) for store in (True, False))
+    assert np.array_equal(stored.encode(X), generated.encode(X))
+    assert np.array_equal(stored.project(X), generated.project(X))
+
+
+def test_lsh_keeps_its_matrix_only_where_memory_allows(rng):
+    X = rng.standard_normal((2, 1024)).astype(np.float32)
+    assert hasattr(LSH(1024).fit(X), "matrix_")
+    with limited_memory(8 << 20):
+        encoder = LSH(1024).fit(X)
+        assert not hasattr(encoder, "matrix_")
+
+
+def test_sides_by_hand():
+    assert [sides(n) for n in (25_600, 51_200, 2_048, 13)] == [(160, 160), (200, 256), (32, 64), (1, 13)]
+    flickr = (160, 160)
+    expected = {3_200: (50, 64), 5_000: (50, 100), 6_400: (80, 80), 12_800: (100, 128), 15_000: (120, 125)}
+    assert {k: code_sides(k, flickr) for k in expected} == expected
+    assert code_sides(10_007, flickr) == (72, 139), "10,007 is prime; 10,008 is the next that fits"
+
+
+@pytest.mark.parametrize("permute", [True, False])
+@pytest.mark.parametrize("n_bits", [1, 12, 30, 60, 132])
+def test_bilinear_projection_is_a_kronecker_product(permute, n_bits, X):
+    encoder = BilinearRand(n_bits, permute=permute, random_state=2).fit(X)
+    Z = X[:, encoder.order_] if permute else X
+    d1, d2 = sides(60)
+    dense, i, j = [], 0, 0
+    for c1, c2 in encoder.shapes(60):
+        R1, R2 = encoder.left_[i : i + c1], encoder.right_[j : j + c2]
+        dense.append(Z @ np.kron(R1, R2).T)
+        i, j = i + c1, j + c2
+    assert R1.shape[1] == d1
+    assert R2.shape[1] == d2
+    np.testing.assert_allclose(encoder.project(X), np.concatenate(dense, axis=1)[:, :n_bits], atol=1e-10)
+
+
+def test_bilinear_says_when_bits_are_padded(X):
+    with pytest.warns(UserWarning, match="59 bits have no sides that fit .* 60 are computed and cut"):
+        encoder = BilinearRand(59, random_state=0).fit(X)
+    assert encoder.project(X).shape == (30, 59)

@@ -1,0 +1,212 @@
+"""Every fast path against its definition."""
+
+import logging
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.linalg import circulant
+
+from cbe_bench.kernels import bits, fftw, hamming, parallel
+from cbe_bench.kernels.fourier import CirculantProduct
+
+DIMENSIONS = [1, 2, 3, 4, 5, 6, 7, 8, 15, 16, 17, 64, 96, 97, 100, 121, 210, 257, 1000, 1018, 1024, 2053]
+
+
+def dense(r, signs, X):
+    return (X.astype(np.float64) * signs) @ circulant(r).T
+
+
+@pytest.mark.parametrize("dtype, tolerance", [(np.float32, 3e-6), (np.float64, 1e-14)])
+@pytest.mark.parametrize("d", DIMENSIONS)
+def test_circulant_product_is_the_dense_product(d, dtype, tolerance, rng):
+    r, signs = rng.standard_normal(d), rng.choice([-1, 1], d)
+    X = rng.standard_normal((7, d)).astype(dtype)
+    values = np.empty((7, d), dtype)
+    CirculantProduct(r, signs, dtype).project(X, values)
+    expected = dense(r, signs, X)
+    assert np.abs(values - expected).max() <= tolerance * d * np.abs(expected).max() ** 0.5 + tolerance * d
+
+
+@given(d=st.integers(1, 300), k=st.integers(1, 300), n=st.integers(0, 5), seed=st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=60)
+def test_circulant_codes_are_the_packed_signs_of_its_values(d, k, n, seed):
+    rng = np.random.default_rng(seed)
+    k = min(k, d)
+    product = CirculantProduct(rng.standard_normal(d), rng.choice([-1, 1], d), np.float32)
+    X = rng.standard_normal((n, d)).astype(np.float32)
+    values, codes = np.empty((n, k), np.float32), np.empty((n, -(-k // 8)), np.uint8)
+    product.project(X, values)
+    product.encode(X, k, codes)
+    assert np.array_equal(codes, np.packbits(values >= 0, axis=1, bitorder="little"))
+
+
+def test_first_column_of_the_matrix_is_r(rng):
+    r = rng.standard_normal(10)
+    unit = np.zeros((1, 10))
+    unit[0, 0] = 1
+    values = np.empty((1, 10))
+    CirculantProduct(r, np.ones(10), np.float64).project(unit, values)
+    np.testing.assert_allclose(values[0], r, atol=1e-14)
+
+
+def test_circulant_product_does_not_depend_on_threads_or_batches(rng):
+    product = CirculantProduct(rng.standard_normal(600), rng.choice([-1, 1], 600))
+    X = rng.standard_normal((4000, 600)).astype(np.float32)
+    whole, pieces = np.empty_like(X), np.empty_like(X)
+    with parallel.threads(2):
+        product.project(X, whole)
+    with parallel.threads(1):
+        for part in parallel.slices(len(X), 7):
+            product.project(X[part], pieces[part])
+    assert np.array_equal(whole, pieces)
+
+
+def test_good_lengths_are_even_and_factor_well():
+    for least in (1, 2, 3, 127, 1000, 51_199, 51_201):
+        length = fftw.good_length(least)
+        assert length >= least
+        assert length % 2 == 0
+        assert fftw.has_small_factors(length)
+        assert length <= max(2, 1.1 * least + 2)
+
+
+def test_wisdom_is_kept_and_foreign_wisdom_ignored(fresh_cache, caplog):
+    fftw.complex_plans.cache_clear()
+    library = fftw._Library("float32")
+    library.write_wisdom()
+    path = library.wisdom_file()
+    assert fresh_cache in path.parents
+    assert path.read_bytes().startswith(b"(fftw-")
+    path.write_bytes(b"(fftw-9.9 of another machine")
+    with caplog.at_level(logging.WARNING):
+        plans = fftw.complex_plans(48, "float32")
+    assert plans.forward
+    assert plans.inverse
+    assert "ignored" in caplog.text
+    fftw.complex_plans.cache_clear()
+
+
+def test_a_cache_that_cannot_be_written_is_only_a_warning(tmp_path, monkeypatch, caplog):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("CBE_BENCH_CACHE", str(tmp_path / "file" / "below"))
+    with caplog.at_level(logging.WARNING):
+        fftw._Library("float64").write_wisdom()
+    assert "could not be kept" in caplog.text
+
+
+@given(n=st.integers(0, 40), size=st.integers(1, 12))
+def test_slices_cover_everything_once_and_evenly(n, size):
+    parts = parallel.slices(n, size)
+    assert [i for part in parts for i in range(part.start, part.stop)] == list(range(n))
+    lengths = [part.stop - part.start for part in parts]
+    assert max(lengths, default=0) <= size
+    assert max(lengths, default=0) - min(lengths, default=0) <= 1
+
+
+def test_threads_are_limited_and_restored():
+    before = parallel.thread_count()
+    with parallel.threads(3):
+        assert parallel.thread_count() == 3
+    assert parallel.thread_count() == before == len(os.sched_getaffinity(0))
+
+
+def test_an_error_in_a_thread_reaches_the_caller():
+    def work(part):
+        raise RuntimeError("from a thread")
+
+    with parallel.threads(2), pytest.raises(RuntimeError, match="from a thread"):
+        parallel.for_slices(work, 10, 1)
+
+
+@given(n_bits=st.integers(1, 70), seed=st.integers(0, 1000))
+def test_pack_and_unpack(n_bits, seed):
+    values = np.random.default_rng(seed).integers(-1, 2, (3, n_bits)).astype(np.float32)
+    codes = bits.pack_signs(values)
+    assert codes.shape == (3, bits.code_bytes(n_bits))
+    assert np.array_equal(codes, np.packbits(values >= 0, axis=1, bitorder="little"))
+    assert np.array_equal(bits.unpack_signs(codes, n_bits), np.where(values >= 0, 1, -1))
+    for k in range(1, n_bits + 1):
+        assert np.array_equal(bits.prefix(codes, k), bits.pack_signs(values[:, :k]))
+    assert np.array_equal(codes, bits.pack_signs(values)), "prefix must not change the longer codes"
+
+
+def test_sign_convention_by_hand():
+    values = np.array([[0.0, -0.0, -1.0, 2.0, -3.0, -1.0, -1.0, -1.0, 5.0]])
+    assert bits.pack_signs(values).tolist() == [[0b00001011, 1]]
+
+
+def brute_distances(queries, database):
+    difference = queries[:, None, :] ^ database[None, :, :]
+    return np.unpackbits(difference, axis=2).sum(axis=2)
+
+
+@given(
+    n_queries=st.integers(1, 11),
+    n_codes=st.integers(1, 60),
+    width=st.integers(1, 19),
+    k=st.integers(1, 60),
+    levels=st.sampled_from([2, 256]),
+    seed=st.integers(0, 10_000),
+)
+@settings(deadline=None, max_examples=80)
+def test_top_k_is_a_stable_sort_of_all_distances(n_queries, n_codes, width, k, levels, seed):
+    rng = np.random.default_rng(seed)
+    k = min(k, n_codes)
+    queries, database = (rng.integers(0, levels, (n, width), dtype=np.uint8) for n in (n_queries, n_codes))
+    everything = brute_distances(queries, database)
+    order = np.argsort(everything, axis=1, kind="stable")[:, :k]
+    distances, rows = hamming.top_k(queries, database, k)
+    assert np.array_equal(rows, order)
+    assert np.array_equal(distances, np.take_along_axis(everything, order, axis=1))
+
+
+def test_top_k_over_many_blocks_and_threads(rng):
+    queries, database = (rng.integers(0, 4, (n, 16), dtype=np.uint8) for n in (37, 40_001))
+    order = np.argsort(brute_distances(queries[:5], database), axis=1, kind="stable")[:, :50]
+    with parallel.threads(2):
+        _distances, rows = hamming.top_k(queries, database, 50)
+    assert np.array_equal(rows[:5], order)
+    with parallel.threads(1):
+        assert np.array_equal(hamming.top_k(queries, database, 50)[1], rows)
+
+
+@given(
+    n_queries=st.integers(1, 9),
+    n_codes=st.integers(1, 50),
+    width=st.integers(1, 9),
+    seed=st.integers(0, 1000),
+)
+@settings(deadline=None, max_examples=40)
+def test_distance_counts(n_queries, n_codes, width, seed):
+    rng = np.random.default_rng(seed)
+    queries, database = (rng.integers(0, 256, (n, width), dtype=np.uint8) for n in (n_queries, n_codes))
+    expected = [np.bincount(row, minlength=8 * width + 1) for row in brute_distances(queries, database)]
+    assert np.array_equal(hamming.distance_counts(queries, database), expected)
+
+
+def test_top_k_agrees_with_faiss_on_our_layout(rng):
+    faiss = pytest.importorskip("faiss")
+    values = rng.standard_normal((300, 128)).astype(np.float32)
+    codes = bits.pack_signs(values)
+    index = faiss.IndexBinaryFlat(128)
+    index.add(codes)
+    distances, _ = index.search(codes[:20], 10)
+    assert np.array_equal(hamming.top_k(codes[:20], codes, 10)[0], distances)
+    assert np.array_equal(faiss.vector_to_array(index.xb).reshape(codes.shape), codes)
+
+
+@pytest.mark.parametrize(
+    "queries, database, k, message",
+    [
+        (np.zeros((2, 3), np.uint8), np.zeros((4, 5), np.uint8), 1, "must agree"),
+        (np.zeros((2, 3), np.int64), np.zeros((4, 3), np.uint8), 1, "uint8"),
+        (np.zeros((2, 3), np.uint8), np.zeros((4, 3), np.uint8), 5, "must be from 1 to the 4"),
+        (np.zeros((2, 3), np.uint8), np.zeros((4, 3), np.uint8), 0, "must be from 1"),
+    ],
+)
+def test_top_k_refuses_what_it_cannot_do(queries, database, k, message):
+    with pytest.raises(ValueError, match=message):
+        hamming.top_k(queries, database, k)
