@@ -22,7 +22,7 @@ from cbe_bench.data.features import Features, HDF5Features
 from cbe_bench.data.prepared import PreparedData
 from cbe_bench.data.splits import PROTOCOLS, Split, make_split
 from cbe_bench.data.synthetic import SyntheticFeatures
-from cbe_bench.encoders import Encoder, encoder_classes, make_encoder
+from cbe_bench.encoders import Encoder, make_encoder
 from cbe_bench.errors import InputError
 from cbe_bench.evaluators.retrieval import RetrievalEvaluator, evaluation_bytes, evaluation_work
 from cbe_bench.kernels.parallel import thread_count
@@ -138,12 +138,11 @@ def make_plan(config: Config, scale: str, features: Features, rows_file: Path, *
 
 def _make_cell(config: Config, entry: EncoderConfig, n_bits: int, seed: int, n_database: int, shared: Row) -> Cell:
     params = PROTOCOLS[config.protocol].params_for(entry.name) | entry.params
-    nested = encoder_classes()[entry.name].nested
-    encoded_bits = max(config.bits) if nested else n_bits
-    encoder = make_encoder(entry.name, n_bits=encoded_bits, **params)
-    encode = (n_database + config.queries) * encoder.work(config.n_features)
-    if nested and n_bits != encoded_bits:
-        encode = 0.0
+    encoder = make_encoder(entry.name, n_bits=n_bits, **params)
+    if encoder.nested:
+        encoder.set_params(n_bits=max(config.bits))
+    encoded_bits = encoder.bits(config.n_features)
+    encode = (n_database + config.queries) * encoder.work(config.n_features) if n_bits == encoded_bits else 0.0
     work = encode + evaluation_work(n_database, config.queries, n_bits)
     memory = evaluation_bytes(n_database, config.queries, encoded_bits, thread_count())
     memory += _BASE_BYTES + encoder.memory_bytes(config.n_features)

@@ -92,7 +92,7 @@ def test_codes_do_not_depend_on_batches_or_threads(name, d, n_bits, rng):
         assert np.array_equal(np.concatenate(pieces), whole)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if encoder_classes()[name].nested])
+@pytest.mark.parametrize("name", [name for name in NAMES if make_encoder(name).nested])
 def test_nested_codes_begin_with_shorter_codes(name, X):
     longest = make(name, 200).fit(X).project(X)
     for n_bits in (1, 33, 96, 150):

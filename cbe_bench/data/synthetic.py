@@ -72,7 +72,7 @@ class SyntheticFeatures(Features):
                 wanted = rows[edges[i] : edges[i + 1]] - blocks[i] * _BLOCK
                 out[edges[i] : edges[i + 1]] = self._draw(int(blocks[i]))[wanted]
 
-        for_slices(draw, len(blocks), 1)
+        for_slices(draw, len(blocks), 1, blas=True)
         return out
 
     def labels(self) -> NDArray[np.int64]:

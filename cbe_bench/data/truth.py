@@ -41,7 +41,7 @@ def _search(data: PreparedData, k: int, tick: Tick | None) -> NDArray[np.int64]:
             for i, product in enumerate(queries[some] @ block.T, start=some.start):
                 _merge(queries[i], block, product, norms, first, scores[i], rows[i])
 
-        for_slices(scan, len(queries), _QUERIES_AT_ONCE)
+        for_slices(scan, len(queries), _QUERIES_AT_ONCE, blas=True)
     return rows
 
 

@@ -62,8 +62,6 @@ class Encoder(TransformerMixin, BaseEstimator, ABC):
     name: ClassVar[str]
     learns: ClassVar[bool] = False
     """Whether `fit` looks at the values of its data or only at their number of features."""
-    nested: ClassVar[bool] = False
-    """Whether the code of fewer bits is the beginning of the code of more bits, for the same seed."""
 
     def __init__(self, n_bits: int | None = None, *, random_state: Any = None) -> None:
         self.n_bits = n_bits
@@ -105,6 +103,11 @@ class Encoder(TransformerMixin, BaseEstimator, ABC):
         self._fit(X, int(check_random_state(self.random_state).randint(2**31 - 1)))
         return self
 
+    @property
+    def nested(self) -> bool:
+        """Whether the code of fewer bits is the beginning of the code of more bits, for the same seed."""
+        return False
+
     def bits(self, n_features: int) -> int:
         """Return the bits of a code of vectors of this many features."""
         return int(self.n_bits or n_features)
@@ -113,9 +116,12 @@ class Encoder(TransformerMixin, BaseEstimator, ABC):
         """Return the (n, n_bits) real values whose signs are the codes."""
         return self._project(self._checked(X))
 
-    def encode(self, X: NDArray) -> Codes:
-        """Return the packed codes of the rows of X: bit 1 for values >= 0, lowest bit first."""
-        return self._encode(self._checked(X))
+    def encode(self, X: NDArray, *, check_input: bool = True) -> Codes:
+        """Return the packed codes of the rows of X: bit 1 for values >= 0, lowest bit first.
+
+        Rows known to be finite, in C order and of the right length and type may go unchecked.
+        """
+        return self._encode(self._checked(X) if check_input else X)
 
     def transform(self, X: NDArray) -> NDArray[np.int8]:
         """Return the codes as an array of -1 and +1."""
@@ -135,7 +141,7 @@ class Encoder(TransformerMixin, BaseEstimator, ABC):
         head = json.dumps({"encoder": self.name, "params": params, "scalars": scalars})
         arrays["__head__"] = np.array(head)
         with whole_file(Path(path)) as temporary, temporary.open("wb") as file:
-            np.savez(file, allow_pickle=False, **arrays)  # type: ignore[arg-type]
+            np.savez(file, allow_pickle=False, **arrays)
 
     def _checked(self, X: NDArray) -> NDArray:
         check_is_fitted(self)

@@ -52,7 +52,7 @@ class BilinearRand(Encoder):
 
     Attributes
     ----------
-    left_, right_ : float64 arrays
+    left_, right_ : float32 arrays
         The matrices R1 and R2 of all blocks of bits, one after the other.
     order_ : int array of shape (d,)
         The order of the features, if permuted.
@@ -82,12 +82,12 @@ class BilinearRand(Encoder):
                 stacklevel=3,
             )
         d1, d2 = sides(d)
-        self.left_ = rng.standard_normal((sum(c1 for c1, _ in shapes), d1))
-        self.right_ = rng.standard_normal((sum(c2 for _, c2 in shapes), d2))
+        self.left_ = rng.standard_normal((sum(c1 for c1, _ in shapes), d1), dtype=np.float32)
+        self.right_ = rng.standard_normal((sum(c2 for _, c2 in shapes), d2), dtype=np.float32)
 
     def _project(self, X: NDArray) -> NDArray:
         d1, d2 = sides(X.shape[1])
-        left, right = self.left_.astype(X.dtype), self.right_.astype(X.dtype)
+        left, right = (side.astype(X.dtype, copy=False) for side in (self.left_, self.right_))
         out = np.empty((len(X), self.n_bits_), X.dtype)
 
         def multiply(part: slice) -> None:
@@ -100,14 +100,14 @@ class BilinearRand(Encoder):
                 out[part, first : first + bits] = values.reshape(len(Z), -1)[:, :bits]
                 i, j, first = i + c1, j + c2, first + bits
 
-        for_slices(multiply, len(X), max(1, _TASK_VALUES // X.shape[1]))
+        for_slices(multiply, len(X), max(1, _TASK_VALUES // X.shape[1]), blas=True)
         return out
 
     def memory_bytes(self, n_features: int) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""
         d1, d2 = sides(n_features)
         matrices = sum(c1 * d1 + c2 * d2 for c1, c2 in self.shapes(n_features))
-        return 16 * matrices + 8 * n_features + (1 << 26)
+        return 4 * matrices + 32 * n_features + (1 << 26)
 
     def work(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector: the cheaper order of two products."""

@@ -52,11 +52,14 @@ class LSH(Encoder):
         The matrix, if it is kept.
     """
 
-    nested = True
-
     def __init__(self, n_bits: int | None = None, *, store: bool | None = None, random_state: Any = None) -> None:
         super().__init__(n_bits, random_state=random_state)
         self.store = store
+
+    @property
+    def nested(self) -> bool:
+        """Rows of the matrix do not depend on how many there are."""
+        return True
 
     def _fit(self, X: NDArray, seed: int) -> None:
         self.seed_ = seed
@@ -125,7 +128,7 @@ class LSH(Encoder):
         def multiply(part: slice) -> None:
             out[part] = products(X[part], rows)[:, : out.shape[1]]
 
-        for_slices(multiply, len(X), _MOST_ROWS)
+        for_slices(multiply, len(X), _MOST_ROWS, blas=True)
 
     def memory_bytes(self, n_features: int) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""

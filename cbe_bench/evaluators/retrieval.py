@@ -78,7 +78,7 @@ def _scores(projections: NDArray, codes: Codes) -> NDArray:
         signs = unpack_signs(codes[part], n_bits, projections.dtype.type)
         scores[:, part] = products(projections, signs)
 
-    for_slices(multiply, len(codes), max(32, _UNPACKED_BYTES // (4 * n_bits)))
+    for_slices(multiply, len(codes), max(32, _UNPACKED_BYTES // (4 * n_bits)), blas=True)
     return scores
 
 
@@ -134,7 +134,7 @@ class RetrievalEvaluator:
         encode_seconds = 0.0
         for part, block in self._data.database_blocks(tick):
             start = time.perf_counter()
-            database[part] = encoder.encode(block)
+            database[part] = encoder.encode(block, check_input=False)
             encode_seconds += time.perf_counter() - start
         return _Encoded(
             n_bits=encoder.n_bits_,

@@ -63,15 +63,18 @@ def aligned_empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
 
 
 @cache
-def complex_plans(length: int, dtype: str) -> ComplexPlans:
-    """Plan complex transforms of `length` in 'float32' or 'float64', out of place, or take them from the cache."""
+def complex_plans(length: int, dtype: str, columns: int = 1) -> ComplexPlans:
+    """Plan complex transforms, out of place, in 'float32' or 'float64', or take the plans from the cache.
+
+    With more than one column the transforms run down the columns of an array of shape (length, columns).
+    """
     with _planning:
         library = _Library(dtype)
         library.read_wisdom()
-        a, b = (aligned_empty((length,), library.complex) for _ in range(2))
-        flags = _MEASURE if length <= _LARGEST_MEASURED else _ESTIMATE
+        a, b = (aligned_empty((length * columns,), library.complex) for _ in range(2))
+        flags = _MEASURE if length * columns <= _LARGEST_MEASURED else _ESTIMATE
         start = time.perf_counter()
-        forward, inverse = (library.plan(length, a, b, way, flags) for way in (_FORWARD, _BACKWARD))
+        forward, inverse = (library.plan(length, columns, a, b, way, flags) for way in (_FORWARD, _BACKWARD))
         seconds = time.perf_counter() - start
         if seconds > 0.05:
             logger.info("planned the FFT of length %d once for this machine in %.1f s", length, seconds)
@@ -93,14 +96,17 @@ class _Library:
     def _get(self, name: str) -> Any:
         return getattr(self._functions, self._prefix + name)
 
-    def plan(self, length: int, source: NDArray, target: NDArray, way: int, flags: int) -> int:
-        make = self._get("plan_dft_1d")
+    def plan(self, length: int, columns: int, source: NDArray, target: NDArray, way: int, flags: int) -> int:
+        make = self._get("plan_many_dft")
+        layout = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int]
+        make.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_int, *layout, *layout, ctypes.c_int, ctypes.c_uint]
         make.restype = ctypes.c_void_p
-        make.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint]
-        address = make(length, source.ctypes.data, target.ctypes.data, way, flags)
+        size = ctypes.byref(ctypes.c_int(length))
+        places = [(array.ctypes.data, None, columns, 1) for array in (source, target)]
+        address = make(1, size, columns, *places[0], *places[1], way, flags)
         if not address:
             raise MemoryError(f"FFTW has no plan for length {length}")
-        return address
+        return int(address)
 
     def wisdom_file(self) -> Path:
         version = ctypes.string_at(ctypes.addressof(ctypes.c_char.in_dll(self._functions, self._prefix + "version")))
@@ -134,11 +140,11 @@ class _Library:
             logger.warning("FFT plans could not be kept for the next run: %s", error)
 
 
-def good_length(least: int) -> int:
-    """Return the smallest length >= `least` that is even and a product of 2, 3, 5 and 7."""
-    length = least + least % 2
+def good_length(least: int, multiple: int = 2) -> int:
+    """Return the smallest length >= `least` with small factors only that is a multiple of `multiple`."""
+    length = -(-least // multiple) * multiple
     while not has_small_factors(length):
-        length += 2
+        length += multiple
     return length
 
 

@@ -2,29 +2,42 @@
 
 circ(r)[i, j] = r[(i - j) mod d], so y is the circular convolution of r with s * x. For even d, the d real
 numbers of a row are read, as they lie in memory, as h = d/2 complex numbers z = even + i odd. With Z their
-transform, the convolution acts on conjugate pairs of frequencies,
+transform, and so z' of transform Z' for y, the convolution acts on conjugate pairs of frequencies:
 
-    Z'[k] = A[k] Z[k] + B[k] conj(Z[h - k]),
-    A = S_even + (i/2) (1 - w^2) S_odd,   B = (i/2) (1 + w^2) S_odd,   w = exp(-2 pi i k / d),
+    Z'[k] = A[k] Z[k] + B[k] conj(Z[h - k])
 
-S_even and S_odd the h-point transforms of the even and odd samples of r; and the inverse transform of Z'
-holds y in its natural order. One row is thus two complex transforms of half its length, on buffers that stay
-in cache between the sign flip at one end and the packing of bits at the other.
+for two tables A and B that depend on r alone (`tables`). The inverse transform of Z' holds y in its natural
+order. One row is thus two complex transforms of half its length, on buffers that stay in cache between the sign
+flip at one end and the packing of bits at the other.
+
+Every s-th value of y alone costs less: the terms of Z' whose frequencies coincide at the lower rate are added up
+and a transform of length h/s gives them.
 
 An odd d, or one with a large prime factor, becomes a product of a longer, even length: x padded by zeros, r
-repeated to reach around the end.
+repeated to reach around the end. Rows too long for the cache are the business of `fourstep`.
 """
+
+import threading
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cbe_bench.kernels.bits import code_bytes
+from cbe_bench.kernels.bits import code_bytes, pack_row
 from cbe_bench.kernels.fftw import aligned_empty, complex_plans, execute_plan, good_length, has_small_factors
 from cbe_bench.kernels.parallel import for_slices
 
-_TASK_VALUES = 1 << 20
-"""Values of X in one task of a thread: about a millisecond of work."""
+_TASK_VALUES = 1 << 18
+"""Values of X worth a thread of their own: about half a millisecond of work."""
+
+
+def reach_around(r: NDArray, length: int) -> NDArray:
+    """Return the first column of a circulant matrix of another length whose top left corner is circ(r)."""
+    d = len(r)
+    longer = np.zeros(length, r.dtype)
+    longer[:d] = r
+    longer[length - d + 1 :] = r[1:]
+    return longer
 
 
 class CirculantProduct:
@@ -38,33 +51,23 @@ class CirculantProduct:
         The sign flips, -1 and +1.
     dtype : float32 or float64
         Precision of the product.
+    stride : int
+        Compute every stride-th value only; d must be a multiple of twice the stride.
     """
 
-    def __init__(self, r: NDArray, signs: NDArray, dtype: type | np.dtype = np.float32) -> None:
+    def __init__(self, r: NDArray, signs: NDArray, dtype: type | np.dtype = np.float32, stride: int = 1) -> None:
         self.dtype = np.dtype(dtype)
-        d = len(r)
-        r = np.asarray(r, np.float64)
-        self.length = d
+        self.length = d = len(r)
         if d % 2 or not has_small_factors(d):
+            if stride > 1:
+                raise ValueError(f"every {stride}th value needs an even d with small factors, found {d}")
             self.length = good_length(2 * d - 1)
-            around = np.zeros(self.length)
-            around[:d] = r
-            around[self.length - d + 1 :] = r[1:]
-            r = around
+            r = reach_around(r, self.length)
+        self.n_values = d // stride
         self._signs = np.ascontiguousarray(signs, self.dtype)
-        half = self.length // 2
-        even, odd = np.fft.fft(r[0::2]), np.fft.fft(r[1::2])
-        turn = np.exp(-2j * np.pi * np.arange(half) / half)
-        direct = (even + 0.5j * (1 - turn) * odd) / half
-        mirrored = 0.5j * (1 + turn) * odd / half
-        self._tables = np.ascontiguousarray(
-            np.stack([direct.real, direct.imag, mirrored.real, mirrored.imag]), dtype=self.dtype
-        )
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the tables one row is multiplied with."""
-        return self._signs.nbytes + self._tables.nbytes
+        self._tables = tables(np.asarray(r, np.float64), stride).astype(self.dtype)
+        self._bins = self.length // 2 // stride
+        self._buffers = threading.local()
 
     def project(self, X: NDArray, out: NDArray) -> None:
         """Write the first out.shape[1] values of the product of each row."""
@@ -76,69 +79,86 @@ class CirculantProduct:
             raise ValueError(f"{n_bits} bits are {code_bytes(n_bits)} bytes a code, found room for {out.shape[1]}")
         self._run(X, np.empty((0, n_bits), self.dtype), out)
 
+    def prepare(self) -> float:
+        """Make the plans; return the seconds it took when they were made first."""
+        return self._forward().seconds + self._inverse().seconds
+
+    def _forward(self):  # type: ignore[no-untyped-def]
+        return complex_plans(self.length // 2, self.dtype.name)
+
+    def _inverse(self):  # type: ignore[no-untyped-def]
+        return complex_plans(self._bins, self.dtype.name)
+
     def _run(self, X: NDArray, values: NDArray, codes: NDArray[np.uint8]) -> None:
         X = np.ascontiguousarray(X, self.dtype)
-        plans = complex_plans(self.length // 2, self.dtype.name)
+        forward, inverse = self._forward(), self._inverse()
 
         def work(part: slice) -> None:
-            a, b = (aligned_empty((self.length,), self.dtype) for _ in range(2))
-            _multiply_rows(
-                X[part],
-                self._signs,
-                self._tables,
-                plans.execute,
-                plans.forward,
-                plans.inverse,
-                a,
-                b,
-                values[part],
-                codes[part],
-                values.shape[1],
-            )
+            if not hasattr(self._buffers, "pair"):
+                self._buffers.pair = [aligned_empty((self.length + 2,), self.dtype) for _ in range(2)]
+            plans = (self._bins, forward.execute, forward.forward, inverse.inverse)
+            a, b = self._buffers.pair
+            _multiply_rows(X[part], self._signs, self._tables, *plans, a, b, values[part], codes[part], values.shape[1])
 
         for_slices(work, len(X), max(1, _TASK_VALUES // self.length))
 
 
+def tables(r: NDArray[np.float64], stride: int = 1) -> NDArray[np.float64]:
+    """Return A and B as four rows, real and imaginary parts apart, scaled for an inverse transform without 1/n.
+
+    With S the spectrum of r and X that of x, X[k] = E + w^k O and X[k + h] = E - w^k O, where E and O, the
+    transforms of the even and odd samples, are (Z[k] +- conj(Z[h - k])) / 2 (over i for O), and w = exp(-2 pi i/d).
+    Of y at every `stride`-th place, m = d/stride values, the complex sequence of pairs has the transform
+    sum over k = f mod m/2 of (1 + i (-1)^(2k/m) exp(2 pi i k/m)) S[k] X[k] / d.
+    """
+    d = len(r)
+    half, bins = d // 2, d // 2 // stride
+    spectrum = np.fft.fft(r)
+    k = np.arange(half)
+    pair = [1 + 1j * np.exp(2j * np.pi * (k + shift) / (2 * bins)) for shift in (0, half)]
+    low, high = pair[0] * spectrum[:half] / d, pair[1] * spectrum[half:] / d
+    on_even = low + high
+    on_odd = np.exp(-2j * np.pi * k / d) * (low - high)
+    direct, mirrored = (on_even - 1j * on_odd) / 2, (on_even + 1j * on_odd) / 2
+    return np.stack([direct.real, direct.imag, mirrored.real, mirrored.imag])
+
+
 @njit(nogil=True, cache=True, fastmath={"contract"})
 def _combine(z, tables, out):  # type: ignore[no-untyped-def]
-    """Z'[k] = A[k] Z[k] + B[k] conj(Z[h - k]), complex numbers as pairs of reals."""
+    """Z' from Z and its mirror image, folded onto as many bins as `out` has; z repeats its first bin at the end."""
     half = tables.shape[1]
-    for k in range(half):
-        j = half - k if k else 0
-        ar, ai, br, bi = tables[0, k], tables[1, k], tables[2, k], tables[3, k]
-        zr, zi = z[2 * k], z[2 * k + 1]
-        cr, ci = z[2 * j], -z[2 * j + 1]
-        out[2 * k] = ar * zr - ai * zi + br * cr - bi * ci
-        out[2 * k + 1] = ar * zi + ai * zr + br * ci + bi * cr
+    bins = out.shape[0] // 2
+    for fold in range(0, half, bins):
+        for f in range(bins):
+            k = fold + f
+            j = half - k
+            ar, ai, br, bi = tables[0, k], tables[1, k], tables[2, k], tables[3, k]
+            zr, zi = z[2 * k], z[2 * k + 1]
+            cr, ci = z[2 * j], z[2 * j + 1]
+            real = ar * zr - ai * zi + br * cr + bi * ci
+            imag = ar * zi + ai * zr + bi * cr - br * ci
+            if fold:
+                real += out[2 * f]
+                imag += out[2 * f + 1]
+            out[2 * f] = real
+            out[2 * f + 1] = imag
 
 
 @njit(nogil=True, cache=True)
-def _pack_row(values, n_bits, code):  # type: ignore[no-untyped-def]
-    """Pack the signs of the first n_bits values."""
-    for byte in range(n_bits // 8):
-        bits = 0
-        for t in range(8):
-            bits |= (values[8 * byte + t] >= 0) << t
-        code[byte] = bits
-    if n_bits % 8:
-        bits = 0
-        for t in range(n_bits % 8):
-            bits |= (values[n_bits // 8 * 8 + t] >= 0) << t
-        code[n_bits // 8] = bits
-
-
-@njit(nogil=True, cache=True)
-def _multiply_rows(X, signs, tables, execute, forward, inverse, a, b, values, codes, n_bits):  # type: ignore[no-untyped-def]
+def _multiply_rows(  # type: ignore[no-untyped-def]
+    X, signs, tables, bins, execute, forward, inverse, a, b, values, codes, n_bits
+):
     """Multiply every row; write real values if there is room for them, packed signs otherwise."""
-    d = X.shape[1]
+    d, half = X.shape[1], tables.shape[1]
     for i in range(X.shape[0]):
         for j in range(d):
             a[j] = X[i, j] * signs[j]
         a[d:] = 0
         execute_plan(execute, forward, a.ctypes.data, b.ctypes.data)
-        _combine(b, tables, a)
+        b[2 * half], b[2 * half + 1] = b[0], b[1]
+        _combine(b, tables, a[: 2 * bins])
         execute_plan(execute, inverse, a.ctypes.data, b.ctypes.data)
         if values.shape[0]:
             values[i] = b[:n_bits]
         else:
-            _pack_row(b, n_bits, codes[i])
+            pack_row(b, n_bits, codes[i])

@@ -4,7 +4,6 @@ BLAS is held to one thread meanwhile. That keeps cores from being fought over an
 shape on one thread always adds in the same order, makes results independent of the number of threads.
 """
 
-import itertools
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -51,19 +50,28 @@ def _pool(count: int) -> ThreadPoolExecutor:
 
 def slices(n: int, size: int) -> list[slice]:
     """Cut range(n) into near-equal slices of at most `size`: no tiny last one."""
-    count = -(-n // size)
-    edges = [n * i // count for i in range(count + 1)] if count else [0]
-    return [slice(a, b) for a, b in itertools.pairwise(edges)]
+    return _cut(n, -(-n // size))
 
 
-def for_slices(work: Callable[[slice], object], n: int, size: int) -> None:
-    """Call `work` on the `slices` of range(n) from all threads, BLAS single-threaded, and wait for the end."""
-    parts = slices(n, size)
-    count = min(thread_count(), len(parts))
-    with _controller().limit(limits=1, user_api="blas"):
-        if count <= 1:
-            for part in parts:
-                work(part)
-        else:
-            for _ in _pool(count).map(work, parts):
-                pass
+def _cut(n: int, count: int) -> list[slice]:
+    return [slice(n * i // count, n * (i + 1) // count) for i in range(count)]
+
+
+def for_slices(work: Callable[[slice], object], n: int, size: int, *, blas: bool = False) -> None:
+    """Call `work` on slices of range(n) from all threads and wait for the end.
+
+    No slice is longer than `size`; work of no more than that is done at once, by the calling thread. The slices
+    are a multiple of the threads in number, so that all end together. Work that calls BLAS says so.
+    """
+    if blas:
+        with _controller().limit(limits=1, user_api="blas"):
+            return for_slices(work, n, size)
+    count, workers = -(-n // size), thread_count()
+    if count <= 1 or workers == 1:
+        for part in _cut(n, count):
+            work(part)
+    else:
+        parts = _cut(n, min(n, -(-count // workers) * workers))
+        for _ in _pool(workers).map(work, parts):
+            pass
+    return None

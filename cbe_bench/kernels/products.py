@@ -11,7 +11,7 @@ _LEAST_ROWS = 32
 
 
 def products(a: NDArray, b: NDArray) -> NDArray:
-    """Return a @ b.T; to be called from a task of `for_slices`, which holds BLAS to one thread."""
+    """Return a @ b.T; to be called from a task of `for_slices`, called with blas=True."""
     return (_at_least(a) @ _at_least(b).T)[: len(a), : len(b)]
 
 
