@@ -39,6 +39,23 @@ def test_random_rows_are_a_choice_of_the_first_rows(X):
     assert np.array_equal(encoder.project(X), first[:, order[:40]])
 
 
+@pytest.mark.parametrize(
+    "n_bits, stride", [(60, 1), (31, 1), (30, 2), (20, 3), (13, 3), (12, 5), (10, 6), (2, 30), (1, 30)]
+)
+def test_strided_rows_are_every_sth_row(n_bits, stride, X):
+    first = CBERand(random_state=1).fit(X).project(X)
+    encoder = CBERand(n_bits, rows="strided", random_state=1).fit(X)
+    np.testing.assert_allclose(encoder.project(X), first[:, ::stride][:, :n_bits], atol=1e-11)
+    assert np.array_equal(encoder.encode(X), np.packbits(encoder.project(X) >= 0, axis=1, bitorder="little"))
+
+
+@pytest.mark.parametrize("d, n_bits", [(61, 20), (60, 150), (34, 4)])
+def test_strided_rows_where_there_are_none_are_the_first(d, n_bits, rng):
+    X = rng.standard_normal((5, d))
+    first, strided = (CBERand(n_bits, rows=rows, random_state=1).fit(X).project(X) for rows in ("first", "strided"))
+    assert np.array_equal(first, strided)
+
+
 def test_without_sign_flips_the_constant_vector_gets_one_bit(rng):
     encoder = CBERand(random_state=0).fit(np.ones((1, 64)))
     assert len(np.unique(encoder.transform(np.ones((1, 64))))) == 2
@@ -95,9 +112,10 @@ def test_bilinear_projection_is_a_kronecker_product(permute, n_bits, X):
     encoder = BilinearRand(n_bits, permute=permute, random_state=2).fit(X)
     Z = X[:, encoder.order_] if permute else X
     d1, d2 = sides(60)
+    left, right = encoder.left_.astype(np.float64), encoder.right_.astype(np.float64)
     dense, i, j = [], 0, 0
     for c1, c2 in encoder.shapes(60):
-        R1, R2 = encoder.left_[i : i + c1], encoder.right_[j : j + c2]
+        R1, R2 = left[i : i + c1], right[j : j + c2]
         dense.append(Z @ np.kron(R1, R2).T)
         i, j = i + c1, j + c2
     assert R1.shape[1] == d1

@@ -11,6 +11,7 @@ from scipy.linalg import circulant
 
 from cbe_bench.kernels import bits, fftw, hamming, parallel
 from cbe_bench.kernels.fourier import CirculantProduct
+from cbe_bench.kernels.fourstep import LongCirculantProduct, layout
 
 DIMENSIONS = [1, 2, 3, 4, 5, 6, 7, 8, 15, 16, 17, 64, 96, 97, 100, 121, 210, 257, 1000, 1018, 1024, 2053]
 
@@ -41,6 +42,30 @@ def test_circulant_codes_are_the_packed_signs_of_its_values(d, k, n, seed):
     product.project(X, values)
     product.encode(X, k, codes)
     assert np.array_equal(codes, np.packbits(values >= 0, axis=1, bitorder="little"))
+
+
+@pytest.mark.parametrize("dtype, tolerance", [(np.float32, 2e-6), (np.float64, 1e-14)])
+@pytest.mark.parametrize("d", [2, 63, 64, 97, 128, 1000, 1024, 2048, 4001, 12_288, 25_600, 65_536, 100_000])
+def test_long_product_is_the_convolution(d, dtype, tolerance, rng):
+    r, signs = rng.standard_normal(d), rng.choice([-1, 1], d).astype(np.int8)
+    X = rng.standard_normal((2, d)).astype(dtype)
+    expected = np.fft.irfft(np.fft.rfft(r) * np.fft.rfft(X * signs.astype(float)), n=d)
+    product = LongCirculantProduct(r, signs, dtype)
+    for n_values in (d, d // 2 + 1):
+        values, codes = np.empty((2, n_values), dtype), np.empty((2, -(-n_values // 8)), np.uint8)
+        with parallel.threads(2):
+            product.project(X, values)
+        with parallel.threads(1):
+            product.encode(X, n_values, codes)
+        assert np.abs(values - expected[:, :n_values]).max() <= tolerance * np.abs(expected).max()
+        assert np.array_equal(codes, np.packbits(values >= 0, axis=1, bitorder="little"))
+
+
+def test_every_length_has_a_layout_in_a_reasonable_padding(rng):
+    for d in (2, 3, 1009, 2**18, 2**18 + 1, 3 * 2**17, 10**6, 2**20, 2**27):
+        length, shape = layout(d)
+        assert shape.n1 * shape.n2 * 2 == length
+        assert length == d if d in (2**18, 2**20, 2**27, 10**6) else length <= 2.2 * d + 256
 
 
 def test_first_column_of_the_matrix_is_r(rng):

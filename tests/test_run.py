@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from cbe_bench import runner
 from cbe_bench.cli import main
 from cbe_bench.config import load_config
 from cbe_bench.environment import limited_memory
 from cbe_bench.kernels import parallel
 from cbe_bench.results import load_rows
+from cbe_bench.runner import retrieval as runner
 
 CONFIG = str(Path("configs/flickr.yaml").resolve())
 SMALL = ["--set", "seeds=[0]", "--set", "bits=[32, 64]", "--set", "data.keep_dims=128"]
@@ -45,14 +45,14 @@ class Silent:
         self.stop_after = stop_after
 
     def message(self, text): ...
-    def begin(self, cells, done): ...
+    def begin(self, n_cells, seconds): ...
     def step(self, what, seconds): ...
     def share(self, done):
         if self.stop_after is not None and len(self.ended) == self.stop_after:
             raise KeyboardInterrupt
 
-    def end(self, row):
-        self.ended.append(row)
+    def end(self, line, notes=()):
+        self.ended.append(line)
 
 
 def test_smoke_run_writes_rows_tables_and_figures(tmp_path):
@@ -109,7 +109,7 @@ def test_interrupt_ends_with_code_130_and_a_hint(tmp_path, monkeypatch):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runner, "run_plan", interrupted)
+    monkeypatch.setattr("cbe_bench.runner.run_plan", interrupted)
     result = run("--out", tmp_path, *SMALL, code=130)
     assert "the same command goes on from here" in result.output
 

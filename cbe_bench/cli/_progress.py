@@ -1,6 +1,7 @@
 """What a run looks like in the terminal: live bars where there is one, plain lines where there is not."""
 
 import time
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
@@ -11,7 +12,7 @@ from rich.table import Table
 
 from cbe_bench.environment import human_bytes, memory_limit
 from cbe_bench.results import Row
-from cbe_bench.runner import Cell, Plan
+from cbe_bench.runner.retrieval import Plan
 
 
 class Progress:
@@ -49,12 +50,12 @@ class Progress:
         """Print a line."""
         self._console.print(text, markup=False)
 
-    def begin(self, cells: list[Cell], done: int) -> None:
-        """Show the bars for these cells."""
-        self._cells = len(cells)
-        self._forecast_left = sum(cell.seconds for cell in cells)
+    def begin(self, n_cells: int, seconds: float) -> None:
+        """Show the bars for this many cells."""
+        self._cells = n_cells
+        self._forecast_left = seconds
         self._started = time.perf_counter()
-        if self._live and cells:
+        if self._live and n_cells:
             self._bars.start()
             self._overall = self._bars.add_task("all cells", total=1.0, note="")
             self._step = self._bars.add_task("", total=1.0, note="")
@@ -74,23 +75,17 @@ class Progress:
         passed = self._forecast_done + done * self._forecast_step
         total = max(self._forecast_done + self._forecast_left, passed, 1e-9)
         elapsed = time.perf_counter() - self._started
-        left = f", about {_duration(elapsed * (total - passed) / passed)} left" if passed > 0.02 * total else ""
+        left = f", about {duration(elapsed * (total - passed) / passed)} left" if passed > 0.02 * total else ""
         self._bars.update(self._overall, completed=passed / total, note=f"{self._ended} of {self._cells}{left}")
 
-    def end(self, row: Row) -> None:
+    def end(self, line: str, notes: Sequence[str] = ()) -> None:
         """Print a line for a cell that has ended."""
         self._ended += 1
         self._forecast_done += self._forecast_step
         self._forecast_left -= self._forecast_step
         self._forecast_step = 0.0
-        name = f"[{self._ended}/{self._cells}] {row['label']}, {row['n_bits']:,} bits, seed {row['seed']}"
-        if row["status"] != "ok":
-            self.message(f"{name}: {row['status']}: {row['reason']}")
-            return
-        at = f"recall@{row['depths'][-1]}"
-        values = f"{at} {row['recall'][-1]:.3f}, asymmetric {row['recall_asymmetric'][-1]:.3f}"
-        self.message(f"{name}: {values}  ({row['seconds']:.1f} s)")
-        for note in row["notes"]:
+        self.message(f"[{self._ended}/{self._cells}] {line}")
+        for note in notes:
             self.message(f"    note: {note}")
 
     def show_plan(self, plan: Plan) -> None:
@@ -107,16 +102,14 @@ class Progress:
                 f"{cell.n_bits:,}",
                 str(cell.seed),
                 human_bytes(cell.memory_bytes),
-                _duration(cell.seconds),
+                duration(cell.seconds),
                 state,
             )
             table.add_row(cell.encoder.label, *values)
         console = Console()
         console.print(table)
         to_run = [cell.seconds for cell in plan.pending if cell.memory_bytes <= memory_limit()]
-        console.print(
-            f"{len(to_run)} cells to run, about {_duration(sum(to_run))}; limit {human_bytes(memory_limit())}"
-        )
+        console.print(f"{len(to_run)} cells to run, about {duration(sum(to_run))}; limit {human_bytes(memory_limit())}")
 
     def show_result(self, rows: list[Row], files: list[str]) -> None:
         """Print how the cells ended and which files were written."""
@@ -128,7 +121,7 @@ class Progress:
             self.message(f"wrote {name}")
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

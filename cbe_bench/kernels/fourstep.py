@@ -65,6 +65,15 @@ def _shape(length: int) -> _Shape | None:
     return None
 
 
+def layout(d: int) -> tuple[int, _Shape]:
+    """Return the length a product of d values is computed with, d itself or one it can be padded to, and its shape."""
+    length, shape = d, _shape(d)
+    while shape is None:
+        length = good_length(max(2 * d - 1, length + 1), 4 * _COLUMNS)
+        shape = _shape(length)
+    return length, shape
+
+
 class LongCirculantProduct:
     """Multiply long rows by circ(r) diag(signs), one row at a time on all cores.
 
@@ -81,11 +90,8 @@ class LongCirculantProduct:
     def __init__(self, r: NDArray, signs: NDArray, dtype: type | np.dtype = np.float32) -> None:
         self.dtype = np.dtype(dtype)
         self._d = d = len(r)
-        length, shape = d, _shape(d)
-        while shape is None:
-            length = good_length(max(2 * d - 1, length + 1), 4 * _COLUMNS)
-            shape = _shape(length)
-        self.length, self._shape = length, shape
+        self.length, self._shape = layout(d)
+        shape = self._shape
         self._signs = np.ascontiguousarray(signs, np.int8)
         self._turns = _turn_tables(shape, self.dtype)
         self._work = aligned_empty((shape.n1, 2 * (shape.n2 + _PADDING)), self.dtype)

@@ -1,19 +1,14 @@
-"""Runs an experiment cell by cell: plan, skip what is done, append a row as each cell ends.
+"""Retrieval experiments, cell by cell.
 
 A cell is one encoder at one number of bits under one seed. Cells of a seed share its split and true neighbours,
 and cells of an encoder whose codes are nested share one pass over the data, the longest code first.
 """
 
-import hashlib
 import time
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import cbe_bench
 from cbe_bench import environment
@@ -26,31 +21,19 @@ from cbe_bench.encoders import Encoder, make_encoder
 from cbe_bench.errors import InputError
 from cbe_bench.evaluators.retrieval import RetrievalEvaluator, evaluation_bytes, evaluation_work
 from cbe_bench.kernels.parallel import thread_count
-from cbe_bench.results import Row, append_row, cell_key, load_rows
+from cbe_bench.results import Row, append_row, cell_key
+from cbe_bench.runner.common import (
+    BASE_BYTES,
+    CellTimeoutError,
+    Reporter,
+    circumstances,
+    derive_seed,
+    done_keys,
+    noted_warnings,
+)
 
 _OPERATIONS_A_SECOND = 5e10
 """What one core does of a matrix product; forecasts of time rest on it and are rough."""
-_BASE_BYTES = 400 << 20
-"""The interpreter, its libraries and a few blocks of data."""
-
-
-class Reporter(Protocol):
-    """Who is told how a run goes on."""
-
-    def message(self, text: str) -> None:
-        """Take a line for the user."""
-
-    def begin(self, cells: list["Cell"], done: int) -> None:
-        """Take the cells to run, and how many were done before."""
-
-    def step(self, what: str, seconds: float) -> None:
-        """Take what begins now, and a forecast of its seconds."""
-
-    def share(self, done: float) -> None:
-        """Take the share of the step that is done."""
-
-    def end(self, row: Row) -> None:
-        """Take the row of a cell that has ended."""
 
 
 @dataclass(frozen=True)
@@ -86,10 +69,6 @@ class Plan:
     cells: list[Cell]
     pending: list[Cell]
     n_database: int
-
-
-class CellTimeoutError(Exception):
-    """A cell has taken longer than it may."""
 
 
 def open_data(config: Config, reporter: Reporter) -> Features:
@@ -130,9 +109,8 @@ def make_plan(config: Config, scale: str, features: Features, rows_file: Path, *
         for entry in config.encoders
         for n_bits in sorted(config.bits, reverse=True)
     ]
-    before = {row["key"]: row["status"] for row in load_rows(rows_file)}
-    again = {None: set(), "failed": {"failed", "timeout", "skipped"}, "all": {*before.values()}}[rerun]
-    pending = [cell for cell in cells if cell.key not in before or before[cell.key] in again]
+    done = done_keys(rows_file, rerun)
+    pending = [cell for cell in cells if cell.key not in done]
     return Plan(config, scale, features, cells, pending, len(split.database))
 
 
@@ -145,7 +123,7 @@ def _make_cell(config: Config, entry: EncoderConfig, n_bits: int, seed: int, n_d
     encode = (n_database + config.queries) * encoder.work(config.n_features) if n_bits == encoded_bits else 0.0
     work = encode + evaluation_work(n_database, config.queries, n_bits)
     memory = evaluation_bytes(n_database, config.queries, encoded_bits, thread_count())
-    memory += _BASE_BYTES + encoder.memory_bytes(config.n_features)
+    memory += BASE_BYTES + encoder.memory_bytes(config.n_features)
     memory += 8 * config.n_features * config.learn if encoder.learns else 0
     return Cell(
         encoder=entry,
@@ -167,7 +145,7 @@ def run_plan(
     block_rows: int | None = None,
 ) -> None:
     """Run the pending cells; every one ends in a row, appended before the next begins."""
-    reporter.begin(plan.pending, len(plan.cells) - len(plan.pending))
+    reporter.begin(len(plan.pending), sum(cell.seconds for cell in plan.pending))
     for seed, cells in groupby(plan.pending, key=lambda cell: cell.seed):
         evaluator: RetrievalEvaluator | None = None
         for cell in cells:
@@ -178,7 +156,7 @@ def run_plan(
                 evaluator = evaluator or _prepare(plan, seed, reporter, block_rows)
                 row = _run_cell(plan, cell, evaluator, reporter, timeout)
             append_row(rows_file, row)
-            reporter.end(row)
+            reporter.end(_line(row), row.get("notes", ()))
 
 
 def _prepare(plan: Plan, seed: int, reporter: Reporter, block_rows: int | None) -> RetrievalEvaluator:
@@ -225,7 +203,7 @@ def _run_cell(plan: Plan, cell: Cell, evaluator: RetrievalEvaluator, reporter: R
     status, reason = "ok", ""
     notes: list[str] = []
     metrics: Row = {}
-    with _noted_warnings(notes):
+    with noted_warnings(notes):
         try:
             metrics = evaluator.evaluate(_encoder_for(cell), cell.n_bits, tick)
         except CellTimeoutError as error:
@@ -238,23 +216,10 @@ def _run_cell(plan: Plan, cell: Cell, evaluator: RetrievalEvaluator, reporter: R
     return _row(plan, cell, status, reason, metrics)
 
 
-@contextmanager
-def _noted_warnings(notes: list[str]) -> Iterator[None]:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        yield
-    notes += sorted({str(warning.message) for warning in caught})
-
-
 def _encoder_for(cell: Cell) -> Encoder:
     params: dict[str, Any] = cell.identity["params"]
     seed = derive_seed(cell.seed, "encoder", cell.encoder.name)
     return make_encoder(cell.encoder.name, n_bits=cell.encoded_bits, random_state=seed, **params)
-
-
-def derive_seed(*axes: object) -> int:
-    """Return a seed that depends on the names of what it is for, not on the order in which things run."""
-    return int.from_bytes(hashlib.sha256(repr(axes).encode()).digest()[:4], "little") >> 1
 
 
 def _row(plan: Plan, cell: Cell, status: str, reason: str, metrics: Row) -> Row:
@@ -269,8 +234,14 @@ def _row(plan: Plan, cell: Cell, status: str, reason: str, metrics: Row) -> Row:
         "status": status,
         "reason": reason,
         **metrics,
-        "peak_memory_bytes": environment.peak_memory(),
-        "threads": thread_count(),
-        "environment": environment.environment_id(),
-        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+        **circumstances(),
     }
+
+
+def _line(row: Row) -> str:
+    """Tell how a cell ended."""
+    name = f"{row['label']}, {row['n_bits']:,} bits, seed {row['seed']}"
+    if row["status"] != "ok":
+        return f"{name}: {row['status']}: {row['reason']}"
+    values = f"recall@{row['depths'][-1]} {row['recall'][-1]:.3f}, asymmetric {row['recall_asymmetric'][-1]:.3f}"
+    return f"{name}: {values}  ({row['seconds']:.1f} s)"

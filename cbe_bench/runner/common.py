@@ -1,0 +1,69 @@
+"""What all experiments share: who is told, what is done already, and under what circumstances a row came about."""
+
+import hashlib
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from cbe_bench import environment
+from cbe_bench.kernels.parallel import thread_count
+from cbe_bench.results import Row, load_rows
+
+BASE_BYTES = 400 << 20
+"""The interpreter, its libraries and a few blocks of data."""
+
+
+class Reporter(Protocol):
+    """Who is told how a run goes on."""
+
+    def message(self, text: str) -> None:
+        """Take a line for the user."""
+
+    def begin(self, n_cells: int, seconds: float) -> None:
+        """Take how many cells are to run, and a forecast of their seconds."""
+
+    def step(self, what: str, seconds: float) -> None:
+        """Take what begins now, and a forecast of its seconds."""
+
+    def share(self, done: float) -> None:
+        """Take the share of the step that is done."""
+
+    def end(self, line: str, notes: Sequence[str] = ()) -> None:
+        """Take how a cell has ended, and what is to be noted about it."""
+
+
+class CellTimeoutError(Exception):
+    """A cell has taken longer than it may."""
+
+
+def done_keys(rows_file: Path, rerun: str | None) -> set[str]:
+    """Return the keys of the cells that need not run again."""
+    rows = [] if rerun == "all" else load_rows(rows_file)
+    return {row["key"] for row in rows if rerun is None or row["status"] == "ok"}
+
+
+def derive_seed(*axes: object) -> int:
+    """Return a seed that depends on the names of what it is for, not on the order in which things run."""
+    return int.from_bytes(hashlib.sha256(repr(axes).encode()).digest()[:4], "little") >> 1
+
+
+@contextmanager
+def noted_warnings(notes: list[str]) -> Iterator[None]:
+    """Collect the warnings of a block of code instead of showing them."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    notes += sorted({str(warning.message) for warning in caught})
+
+
+def circumstances() -> Row:
+    """Return what a row says about the machine and the moment."""
+    return {
+        "peak_memory_bytes": environment.peak_memory(),
+        "threads": thread_count(),
+        "environment": environment.environment_id(),
+        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
