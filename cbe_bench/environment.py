@@ -57,15 +57,6 @@ def peak_memory() -> int:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
-def pin_to_one_core() -> int | None:
-    """Keep this process on one core, the last it may use, and return which; None where that cannot be done."""
-    if not hasattr(os, "sched_setaffinity"):
-        return None
-    core = max(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, {core})
-    return core
-
-
 @cache
 def describe() -> dict[str, Any]:
     """Describe the machine and the libraries that decide numbers and times, without naming the host."""

@@ -9,9 +9,8 @@ import click
 import faiss
 import numpy as np
 
-from cbe_bench.environment import pin_to_one_core
 from cbe_bench.kernels.hamming import top_k
-from cbe_bench.kernels.parallel import threads
+from cbe_bench.kernels.parallel import pinned
 
 
 @click.command(help=__doc__)
@@ -20,7 +19,6 @@ from cbe_bench.kernels.parallel import threads
 @click.option("--megabytes", default=32, help="Size of the database of codes.")
 @click.option("--repeats", default=7, help="Turns each takes; the median counts.")
 def main(bits: tuple[int, ...], n_queries: int, megabytes: int, repeats: int) -> None:
-    pin_to_one_core()
     faiss.omp_set_num_threads(1)
     rng = np.random.default_rng(0)
     print(f"{'bits':>7} {'codes':>9} {'cbe-bench GB/s':>15} {'faiss GB/s':>11} {'ratio':>6}")
@@ -37,7 +35,7 @@ def main(bits: tuple[int, ...], n_queries: int, megabytes: int, repeats: int) ->
         def theirs(queries=queries, index=index):
             return index.search(queries, 100)[0]
 
-        with threads(1):
+        with pinned(1):
             assert np.array_equal(ours(), theirs()), "the two searches disagree"
             samples = np.array([[seconds(ours), seconds(theirs)] for _ in range(repeats)])
         mine, other = n_queries * database.nbytes / np.median(samples, axis=0) / 1e9

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
@@ -13,6 +13,10 @@ from rich.table import Table
 from cbe_bench.environment import human_bytes, memory_limit
 from cbe_bench.results import Row
 from cbe_bench.runner.retrieval import Plan
+
+_BESIDE = ("_paper", "_expected")
+"""Columns that end so belong beside the column they are named after."""
+_BESIDES = {"Encoding one vector": "the paper's value", "Exponents of growth": "expected"}
 
 
 class Progress:
@@ -111,6 +115,23 @@ class Progress:
         to_run = [cell.seconds for cell in plan.pending if cell.memory_bytes <= memory_limit()]
         console.print(f"{len(to_run)} cells to run, about {duration(sum(to_run))}; limit {human_bytes(memory_limit())}")
 
+    def show_times(self, rows: list[Row]) -> None:
+        """Print Table 2 with the paper's values in brackets, and Table 1 where there are points enough."""
+        from cbe_bench.reports.timing import table1, table2
+
+        console = Console()
+        for frame, title in ((table2(rows), "Encoding one vector"), (table1(rows), "Exponents of growth")):
+            if not len(frame):
+                continue
+            names = [str(name) for name in frame.columns]
+            shown = [name for name in names if not name.endswith(_BESIDE)]
+            table = Table(*(name.replace("_", " ") for name in shown), title=f"{title} ({_BESIDES[title]} in brackets)")
+            for column in table.columns[1:]:
+                column.justify = "right"
+            for _, line in frame.iterrows():
+                table.add_row(*(_beside(line, name) for name in shown))
+            console.print(table)
+
     def show_result(self, rows: list[Row], files: list[str]) -> None:
         """Print how the cells ended and which files were written."""
         counts = {
@@ -119,6 +140,18 @@ class Progress:
         self.message(", ".join(f"{count} {status}" for status, count in counts.items() if count))
         for name in files:
             self.message(f"wrote {name}")
+
+
+def _beside(line: Any, name: str) -> str:
+    """Write a value with what stands beside it in brackets, where there is something."""
+    others = [line.get(f"{name}{end}") for end in _BESIDE]
+    return _cell(line[name]) + "".join(f" ({_cell(other)})" for other in others if _cell(other))
+
+
+def _cell(value: Any) -> str:
+    if value is None or value != value:
+        return ""
+    return str(value) if isinstance(value, str) else f"{value:,.{4 if value < 1e4 else 7}g}"
 
 
 def duration(seconds: float) -> str:

@@ -1,23 +1,11 @@
 """``cbe-bench run``: one experiment, from its configuration to rows, tables and figures."""
 
-import re
 from pathlib import Path
 
 import click
 
+from cbe_bench.cli._options import memory_limit_option, out_option, rerun_option
 from cbe_bench.errors import InputError
-
-
-class _Bytes(click.ParamType):
-    """A number of bytes as a person writes it: 8GiB, 500MB, 8G."""
-
-    name = "size"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        match = re.fullmatch(r"\s*([\d.]+)\s*([kmgt]?)(i?b)?\s*", str(value), re.IGNORECASE)
-        if not match:
-            self.fail(f"{value!r} is not a size; write it as 8GiB or 500MiB", param, ctx)
-        return int(float(match[1]) * 1024 ** " kmgt".index(match[2].lower() or " "))
 
 
 @click.command(name="run")
@@ -36,24 +24,10 @@ class _Bytes(click.ParamType):
     metavar="KEY=VALUE",
     help="Override a key of the configuration: bits=[256,512], data.file=x.h5.",
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default="results",
-    show_default=True,
-    help="Where results go, in SCALE/NAME.",
-)
+@out_option("Where results go, in SCALE/NAME.")
 @click.option("--dry-run", is_flag=True, help="List the cells with rough estimates of memory and time; run nothing.")
-@click.option(
-    "--rerun",
-    type=click.Choice(["failed", "all"]),
-    help="Run again what failed, timed out or was skipped, or everything.",
-)
-@click.option(
-    "--memory-limit",
-    type=_Bytes(),
-    help="Skip cells that need more; default: what the machine has, at most 24 GiB.",
-)
+@rerun_option
+@memory_limit_option
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),

@@ -38,6 +38,28 @@ def threads(count: int | None) -> Iterator[None]:
         _thread_count = before
 
 
+@contextmanager
+def blas_threads(count: int) -> Iterator[None]:
+    """Run a block of code with BLAS, and whatever else keeps threads of its own, held to this many."""
+    with _controller().limit(limits=count):
+        yield
+
+
+@contextmanager
+def pinned(count: int) -> Iterator[None]:
+    """Run a block of code on the last `count` cores this process may use; elsewhere than on Linux, on any."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(before)[-count:])
+    try:
+        with threads(count):  # the cores seen from within are fewer; the threads are not
+            yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
 @cache
 def _controller() -> ThreadpoolController:
     return ThreadpoolController()

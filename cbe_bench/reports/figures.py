@@ -1,5 +1,6 @@
 """Figures fit for a paper, from tables."""
 
+from contextlib import AbstractContextManager
 from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,19 +44,25 @@ _LINES = {
 _OTHER_LINES = [("#CC79A7", "--"), ("#E69F00", "-"), ("#009E73", ":"), ("#F0E442", "-"), ("#999999", "-")]
 
 
+def drawing_style() -> AbstractContextManager[None]:
+    """Return a context in which matplotlib draws in the style of the suite."""
+    import matplotlib as mpl
+
+    return mpl.rc_context(_STYLE)  # type: ignore[arg-type]
+
+
 def recall_figure(curves: pd.DataFrame, scoring: str, title: str, label: str) -> "Figure":
     """Draw recall against the number of retrieved points: one panel per number of bits, one line per encoder.
 
     The band around a line is one standard deviation over seeds.
     """
-    import matplotlib as mpl
     from matplotlib.figure import Figure
 
     curves = curves[curves["scoring"] == scoring]
     bits = sorted(curves["bits"].unique())
     encoders = list(curves["encoder"].unique())
-    styles = _line_styles(encoders)
-    with mpl.rc_context(_STYLE):  # type: ignore[arg-type]
+    styles = line_styles(encoders)
+    with drawing_style():
         figure = Figure(figsize=(2.35 * len(bits) + 0.4, 2.95), layout="constrained")
         axes = figure.subplots(1, len(bits), sharey=True, squeeze=False)[0]
         for axis, n_bits in zip(axes, bits, strict=True):
@@ -78,17 +85,16 @@ def recall_figure(curves: pd.DataFrame, scoring: str, title: str, label: str) ->
 
 def save_figure(figure: "Figure", path: Path) -> list[str]:
     """Write a figure as PNG and PDF; return the names of the files."""
-    import matplotlib as mpl
-
     written = []
     for suffix, metadata in ((".png", {"Software": None}), (".pdf", {"CreationDate": None})):
         target = path.with_suffix(suffix)
-        with whole_file(target) as temporary, mpl.rc_context(_STYLE):  # type: ignore[arg-type]
+        with whole_file(target) as temporary, drawing_style():
             figure.savefig(temporary, metadata=metadata)
         written.append(str(target))
     return written
 
 
-def _line_styles(encoders: list[str]) -> dict[str, tuple[str, str]]:
+def line_styles(encoders: list[str]) -> dict[str, tuple[str, str]]:
+    """Return colour and dash of each encoder."""
     others = cycle(_OTHER_LINES)
     return {encoder: _LINES.get(encoder) or next(others) for encoder in encoders}

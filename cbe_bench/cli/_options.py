@@ -1,0 +1,38 @@
+"""Options that several verbs share."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+class Bytes(click.ParamType):
+    """A number of bytes as a person writes it: 8GiB, 500MB, 8G."""
+
+    name = "size"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read a size."""
+        match = re.fullmatch(r"\s*([\d.]+)\s*([kmgt]?)(i?b)?\s*", str(value), re.IGNORECASE)
+        if not match:
+            self.fail(f"{value!r} is not a size; write it as 8GiB or 500MiB", param, ctx)
+        return int(float(match[1]) * 1024 ** " kmgt".index(match[2].lower() or " "))
+
+
+memory_limit_option = click.option(
+    "--memory-limit",
+    type=Bytes(),
+    help="Skip cells that need more; default: what the machine has, at most 24 GiB.",
+)
+rerun_option = click.option(
+    "--rerun",
+    type=click.Choice(["failed", "all"]),
+    help="Run again what failed, timed out or was skipped, or everything.",
+)
+
+
+def out_option(text: str) -> Callable[[Any], Any]:
+    """Return the option for the folder results go to."""
+    return click.option("--out", type=click.Path(path_type=Path), default="results", show_default=True, help=text)

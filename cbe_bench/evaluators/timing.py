@@ -1,0 +1,72 @@
+"""Times that can be trusted: warmed up, calibrated, several candidates taking turns, every sample kept.
+
+On a shared machine speed wanders by the second. Candidates that take turns meet the same weather, so their ratios
+hold even where their times do not.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cbe_bench.data.prepared import Tick
+
+_SHORTEST_SAMPLE = 2e-3
+"""Seconds a sample lasts at least: fast calls are repeated within one."""
+_MOST_SAMPLES = 40
+_SLOW_CALL = 10.0
+"""Seconds from which on a first call counts as slow in itself, not by what it had to build."""
+UNSTABLE = 0.15
+"""Spread between the quartiles, relative to the median, from which on a time is called unstable."""
+
+
+@dataclass
+class Candidate:
+    """Something to be timed: a call that treats some vectors."""
+
+    name: str
+    call: Callable[[], object]
+    vectors: int = 1
+    first_seconds: float = 0.0
+    """What the first call took, which may have built tables and plans."""
+    calls: int = 1
+    """Calls that make one sample."""
+    wanted: int = 1
+    """Samples to take."""
+    samples: list[float] = field(default_factory=list)
+    """Seconds a vector."""
+
+    def quartiles(self) -> tuple[float, float, float]:
+        """Return lower quartile, median and upper quartile of the seconds a vector."""
+        low, middle, high = np.quantile(self.samples, [0.25, 0.5, 0.75])
+        return float(low), float(middle), float(high)
+
+    def once(self) -> float:
+        """Take one sample: the seconds of one call."""
+        start = time.perf_counter()
+        for _ in range(self.calls):
+            self.call()
+        return (time.perf_counter() - start) / self.calls
+
+
+def in_turns(candidates: list[Candidate], budget: float, tick: Tick) -> Iterator[Candidate]:
+    """Time the candidates in turns, each for about `budget` seconds; yield each when it has all its samples.
+
+    Every candidate is warmed up first. A call that takes longer than the budget by itself is timed once.
+    """
+    for number, candidate in enumerate(candidates):
+        candidate.first_seconds = seconds = candidate.once()
+        if seconds < max(budget, _SLOW_CALL):
+            seconds = candidate.once()
+        candidate.calls = max(1, round(_SHORTEST_SAMPLE / max(seconds, 1e-9)))
+        candidate.wanted = 1 if seconds > budget else int(np.clip(budget / seconds / candidate.calls, 3, _MOST_SAMPLES))
+        tick(0.1 * (number + 1) / len(candidates))
+    rounds = max((candidate.wanted for candidate in candidates), default=0)
+    for turn in range(rounds):
+        for candidate in candidates:
+            if len(candidate.samples) < (turn + 1) * candidate.wanted // rounds:
+                candidate.samples.append(candidate.once() / candidate.vectors)
+                if len(candidate.samples) == candidate.wanted:
+                    yield candidate
+        tick(0.1 + 0.9 * (turn + 1) / rounds)

@@ -1,0 +1,213 @@
+"""Timing experiments: encode time of every method at every dimension, methods of one dimension taking turns.
+
+What is timed is an unchecked `encode`, vectors in memory to packed codes. Drawing the parameters and everything
+built by the first call are timed apart.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import cbe_bench
+from cbe_bench import environment
+from cbe_bench.encoders import encoder_classes, make_encoder
+from cbe_bench.errors import InputError, did_you_mean
+from cbe_bench.evaluators.timing import UNSTABLE, Candidate, in_turns
+from cbe_bench.kernels import parallel
+from cbe_bench.results import Row, append_row, cell_key
+from cbe_bench.runner.common import BASE_BYTES, Reporter, circumstances, done_keys, noted_warnings
+
+PAPER_DIMS = tuple(2**power for power in (15, 17, 20, 24, 27))
+DEFAULT_METHODS = ("lsh", "bilinear-rand", "cbe-rand", "hd3")
+_TIMED_PARAMS: dict[str, dict[str, Any]] = {
+    "lsh": {"store": True},  # drawing the matrix anew would be timed otherwise
+    "bilinear-rand": {"permute": False},  # the reordering helps recall and is no part of the method's cost
+}
+_OPERATIONS_A_SECOND = 5e10
+
+
+@dataclass(frozen=True)
+class TimingCell:
+    """One method at one dimension, number of bits and batch size."""
+
+    encoder: str
+    n_features: int
+    n_bits: int
+    batch: int
+    memory_bytes: int
+    seconds: float
+    identity: Row = field(repr=False)
+
+    @property
+    def key(self) -> str:
+        """The hash of all that decides the cell's time."""
+        return cell_key(self.identity)
+
+
+def parse_dims(text: str) -> list[int]:
+    """Read dimensions: 2^15..2^27 (every power of two), paper, or a list such as 768,2^20."""
+    if text.strip() == "paper":
+        return list(PAPER_DIMS)
+    dims: list[int] = []
+    for item in text.split(","):
+        ends = [_number(end, item) for end in item.split("..")]
+        if len(ends) == 1:
+            dims += ends
+        elif len(ends) == 2 and all(end & (end - 1) == 0 for end in ends) and ends[0] <= ends[1]:
+            dims += [2**power for power in range(ends[0].bit_length() - 1, ends[1].bit_length())]
+        else:
+            raise InputError(f"--dims {item}: a range goes from one power of two up to another, as in 2^15..2^27")
+    return sorted(set(dims))
+
+
+def _number(text: str, item: str) -> int:
+    match = re.fullmatch(r"\s*(\d[\d_]*)\s*(?:(?:\^|\*\*)\s*(\d+))?\s*", text)
+    value = int(match[1]) ** int(match[2] or 1) if match else 0
+    if not 1 <= value < 2**31:
+        raise InputError(f"--dims {item}: write 768, 2^20, 2^15..2^27, paper or a list of these; found {text!r}")
+    return value
+
+
+def parse_bits(text: str, d: int) -> list[int]:
+    """Read numbers of bits that may depend on the dimension: d, d/4, 2d, 512 or a list of these."""
+    bits = []
+    for item in text.split(","):
+        match = re.fullmatch(r"\s*(\d*)\s*\*?\s*d\s*(?:/\s*(\d+))?\s*|\s*(\d+)\s*", item)
+        if not match or (match[2] and int(match[2]) == 0):
+            raise InputError(f"--bits {item}: write 512, d, d/4, 2d or a list of these")
+        value = int(match[3]) if match[3] else int(match[1] or 1) * d // int(match[2] or 1)
+        if value < 1:
+            raise InputError(f"--bits {item}: is no bit at d = {d}")
+        bits.append(value)
+    return sorted(set(bits))
+
+
+def choose_methods(text: str | None) -> list[str]:
+    """Read the names of methods; by default those of the paper and its strongest rival, as far as they exist."""
+    classes = encoder_classes()
+    if text is None:
+        return [name for name in DEFAULT_METHODS if name in classes]
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in classes:
+            raise InputError(f"--methods: unknown encoder {name!r}; {did_you_mean(name, classes)}")
+    return list(dict.fromkeys(names))
+
+
+def plan_times(methods: list[str], dims: list[int], bits: str, batch: int) -> list[TimingCell]:
+    """List the cells: every method at every dimension and number of bits."""
+    cells = []
+    for d in dims:
+        for n_bits in parse_bits(bits, d):
+            cells += [_make_cell(name, d, n_bits, batch) for name in methods]
+    return cells
+
+
+def _make_cell(name: str, d: int, n_bits: int, batch: int) -> TimingCell:
+    params = _TIMED_PARAMS.get(name, {})
+    encoder = make_encoder(name, n_bits=n_bits, **params)
+    encoder.check_params(d)
+    identity = {
+        "experiment": "time",
+        "version": cbe_bench.__version__,
+        "encoder": name,
+        "params": params,
+        "n_features": d,
+        "n_bits": n_bits,
+        "batch": batch,
+        "threads": parallel.thread_count(),
+        "dtype": "float32",
+        "environment": environment.environment_id(),
+    }
+    memory = BASE_BYTES + 4 * d * batch + encoder.memory_bytes(d)
+    return TimingCell(name, d, n_bits, batch, memory, batch * encoder.work(d) / _OPERATIONS_A_SECOND, identity)
+
+
+def run_times(
+    cells: list[TimingCell], rows_file: Path, reporter: Reporter, *, rerun: str | None = None, budget: float = 10.0
+) -> None:
+    """Time the cells that are not done; methods of one dimension take turns, rows are appended as they end."""
+    done = done_keys(rows_file, rerun)
+    pending = [cell for cell in cells if cell.key not in done]
+    reporter.begin(len(pending), sum(_forecast(cell, budget) for cell in pending))
+    with _quiet_machine():
+        for (d, _), group in groupby(pending, key=lambda cell: (cell.n_features, cell.n_bits)):
+            _run_group(list(group), d, rows_file, reporter, budget)
+
+
+def _forecast(cell: TimingCell, budget: float) -> float:
+    return max(budget, 2 * cell.seconds) if cell.memory_bytes <= environment.memory_limit() else 0.0
+
+
+@contextmanager
+def _quiet_machine() -> Iterator[None]:
+    """Hold BLAS to the kernels' threads and keep them on as many cores."""
+    with parallel.pinned(parallel.thread_count()), parallel.blas_threads(parallel.thread_count()):
+        yield
+
+
+def _run_group(cells: list[TimingCell], d: int, rows_file: Path, reporter: Reporter, budget: float) -> None:
+    def finish(cell: TimingCell, row: Row) -> None:
+        append_row(rows_file, {"key": cell.key, **cell.identity, **row, **circumstances()})
+        reporter.end(f"{cell.encoder}, d = {d:,}, {cell.n_bits:,} bits: {_line(row)}", row.get("notes", ()))
+
+    limit = environment.memory_limit()
+    running: dict[str, tuple[TimingCell, Row]] = {}
+    candidates = []
+    X = np.random.default_rng(0).standard_normal((max(cell.batch for cell in cells), d), dtype=np.float32)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    room = limit
+    for cell in cells:
+        if cell.memory_bytes > room:
+            needs = environment.human_bytes(cell.memory_bytes)
+            reason = f"needs about {needs}, the memory limit is {environment.human_bytes(limit)}"
+            finish(cell, {"status": "skipped", "reason": reason, "needed_bytes": cell.memory_bytes})
+            continue
+        room -= cell.memory_bytes
+        reporter.step(f"{cell.encoder}, d = {d:,}: drawing parameters", _forecast(cell, budget) / 2)
+        encoder = make_encoder(cell.encoder, n_bits=cell.n_bits, random_state=0, **cell.identity["params"])
+        notes: list[str] = []
+        with noted_warnings(notes):
+            fit_seconds = Candidate("fit", partial(encoder.fit, X)).once()
+        row = {"fit_seconds": fit_seconds, "parameter_bytes": encoder.parameter_bytes(), "notes": notes}
+        candidates.append(Candidate(cell.key, partial(encoder.encode, X, check_input=False), len(X)))
+        running[cell.key] = cell, row
+    reporter.step(f"d = {d:,}: {', '.join(cell.encoder for cell, _ in running.values())}", budget * len(running))
+    for candidate in in_turns(candidates, budget, reporter.share):
+        cell, row = running[candidate.name]
+        finish(cell, {"status": "ok", "reason": "", **row, **_times(candidate)})
+
+
+def _times(candidate: Candidate) -> Row:
+    low, median, high = candidate.quartiles()
+    return {
+        "seconds": median,
+        "seconds_quartiles": [low, high],
+        "samples": candidate.samples,
+        "calls_per_sample": candidate.calls,
+        "prepare_seconds": max(0.0, candidate.first_seconds - median * candidate.vectors),
+    }
+
+
+def _line(row: Row) -> str:
+    if row["status"] != "ok":
+        return f"{row['status']}: {row['reason']}"
+    spread = spread_of(row)
+    how = f"quartiles within {spread:.0%}" if len(row["samples"]) > 1 else "a single sample"
+    line = f"{1e3 * row['seconds']:.4g} ms a vector, {how} ({len(row['samples'])} samples)"
+    if spread > UNSTABLE:
+        line += "; UNSTABLE: something else is using the machine, so close it, or raise --budget and --rerun all"
+    return line
+
+
+def spread_of(row: Row) -> float:
+    """Return the distance of the quartiles relative to the median."""
+    low, high = row["seconds_quartiles"]
+    return float((high - low) / row["seconds"])
