@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from cbe_bench.kernels.bits import code_bytes, pack_row
 from cbe_bench.kernels.fftw import aligned_empty, complex_plans, execute_plan, good_length, has_small_factors
 from cbe_bench.kernels.parallel import for_slices
+from cbe_bench.kernels.vector import LANES, combine
 
 _TASK_VALUES = 1 << 18
 """Values of X worth a thread of their own: about half a millisecond of work."""
@@ -123,25 +124,25 @@ def tables(r: NDArray[np.float64], stride: int = 1) -> NDArray[np.float64]:
     return np.stack([direct.real, direct.imag, mirrored.real, mirrored.imag])
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
+@njit(nogil=True, cache=True)
 def _combine(z, tables, out):  # type: ignore[no-untyped-def]
     """Z' from Z and its mirror image, folded onto as many bins as `out` has; z repeats its first bin at the end."""
     half = tables.shape[1]
     bins = out.shape[0] // 2
+    whole = bins // LANES * LANES
+    ar, ai, br, bi = tables[0], tables[1], tables[2], tables[3]
     for fold in range(0, half, bins):
-        for f in range(bins):
+        for f in range(0, whole, LANES):
             k = fold + f
-            j = half - k
-            ar, ai, br, bi = tables[0, k], tables[1, k], tables[2, k], tables[3, k]
+            combine(z, 2 * k, z, 2 * (half - k - LANES + 1), ar, ai, br, bi, k, out, 2 * f, fold > 0)
+        for f in range(whole, bins):
+            k = fold + f
             zr, zi = z[2 * k], z[2 * k + 1]
-            cr, ci = z[2 * j], z[2 * j + 1]
-            real = ar * zr - ai * zi + br * cr + bi * ci
-            imag = ar * zi + ai * zr + bi * cr - br * ci
-            if fold:
-                real += out[2 * f]
-                imag += out[2 * f + 1]
-            out[2 * f] = real
-            out[2 * f + 1] = imag
+            cr, ci = z[2 * (half - k)], z[2 * (half - k) + 1]
+            real = ar[k] * zr - ai[k] * zi + br[k] * cr + bi[k] * ci
+            imag = ar[k] * zi + ai[k] * zr + bi[k] * cr - br[k] * ci
+            out[2 * f] = real + out[2 * f] if fold else real
+            out[2 * f + 1] = imag + out[2 * f + 1] if fold else imag
 
 
 @njit(nogil=True, cache=True)

@@ -25,8 +25,9 @@ from cbe_bench.kernels.fftw import ComplexPlans, aligned_empty, complex_plans, e
 from cbe_bench.kernels.fftw import has_small_factors as smooth
 from cbe_bench.kernels.fourier import CirculantProduct, reach_around
 from cbe_bench.kernels.parallel import for_slices
+from cbe_bench.kernels.vector import LANES, combine, flip, turn, turn_back
 
-_COLUMNS = 16
+_COLUMNS = LANES
 """Columns transformed together: their piece of a row fills two cache lines."""
 _LONGEST_COLUMN = 1 << 12
 _PADDING = 16
@@ -129,7 +130,7 @@ class LongCirculantProduct:
             self._columns_forward(x, self._signs)
 
             def multiply(part: slice) -> None:
-                buffers = aligned_empty((3, 2 * n2), self.dtype)
+                buffers = aligned_empty((3, 2 * (n2 + _PADDING)), self.dtype)
                 plans = (rows.execute, rows.forward, rows.inverse)
                 _multiply_rows(self._work, self._tables, *plans, buffers, part.start, part.stop)
 
@@ -178,7 +179,7 @@ def _turn_tables(shape: _Shape, dtype: np.dtype) -> tuple[NDArray, NDArray, NDAr
     step = 1 << (h.bit_length() // 2)
     low = np.exp(-2j * np.pi * np.arange(step) / h)
     high = np.exp(-2j * np.pi * step * np.arange(h // step + 1) / h)
-    return near.real.astype(dtype), near.imag.astype(dtype), low, high, np.array([h, step])
+    return near.real.astype(dtype).ravel(), near.imag.astype(dtype).ravel(), low, high, np.array([h, step])
 
 
 @njit(nogil=True, cache=True)
@@ -188,7 +189,7 @@ def _power(p, low, high, size):  # type: ignore[no-untyped-def]
     return low[p % size[1]] * high[p // size[1]]
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
+@njit(nogil=True, cache=True)
 def _begin(x, signs, work, n2, near_re, near_im, low, high, size, execute, forward, buffers, first, last):  # type: ignore[no-untyped-def]
     """Pass 1 over column blocks first..last-1: sign flip, transform down the columns, turn."""
     n1, d = work.shape[0], x.shape[0]
@@ -198,63 +199,53 @@ def _begin(x, signs, work, n2, near_re, near_im, low, high, size, execute, forwa
         column = block * _COLUMNS
         for j1 in range(n1):
             start = 2 * (j1 * n2 + column)
-            if start + width <= d:
-                for t in range(width):
-                    a[j1 * width + t] = x[start + t] * signs[start + t]
+            here = a[j1 * width : (j1 + 1) * width]
+            inside = min(max(d - start, 0), width)
+            if inside == width:
+                flip(x, start, signs, start, here, 0)
             else:
-                for t in range(width):
-                    a[j1 * width + t] = x[start + t] * signs[start + t] if start + t < d else 0
+                here[:inside] = x[start : start + inside] * signs[start : start + inside]
+                here[inside:] = 0
         execute_plan(execute, forward, a.ctypes.data, b.ctypes.data)
         for k1 in range(n1):
-            turn = _power(k1 * column, low, high, size)
-            cr, ci = x.dtype.type(turn.real), x.dtype.type(turn.imag)
-            row = work[k1]
-            for t in range(_COLUMNS):
-                wr = cr * near_re[k1, t] - ci * near_im[k1, t]
-                wi = cr * near_im[k1, t] + ci * near_re[k1, t]
-                zr, zi = b[k1 * width + 2 * t], b[k1 * width + 2 * t + 1]
-                row[2 * (column + t)] = zr * wr - zi * wi
-                row[2 * (column + t) + 1] = zr * wi + zi * wr
+            angle = _power(k1 * column, low, high, size)
+            real, imag = x.dtype.type(angle.real), x.dtype.type(angle.imag)
+            turn(b, k1 * width, near_re, near_im, k1 * _COLUMNS, real, imag, work[k1], 2 * column)
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
-def _combine_mirrored(z, mirror, shift, tables, k1, out):  # type: ignore[no-untyped-def]
-    """One row of Z' from the row of Z and its mirror image, which lies backwards in another row."""
-    n2 = out.shape[0] // 2
+@njit(nogil=True, cache=True)
+def _combine_rows(z, mirror, first_is_own, tables, k1, out):  # type: ignore[no-untyped-def]
+    """One row of Z' from the row of Z and its mirror image, which lies backwards in another row.
+
+    In row 0 the first entry is its own image and the others are shifted by one; `z` repeats it at the end.
+    """
+    n2 = tables.shape[2]
     ar, ai, br, bi = tables[0, k1], tables[1, k1], tables[2, k1], tables[3, k1]
-    for k in range(shift, n2):
-        j = n2 - 1 + shift - k
-        zr, zi = z[2 * k], z[2 * k + 1]
-        cr, ci = mirror[2 * j], mirror[2 * j + 1]
-        out[2 * k] = ar[k] * zr - ai[k] * zi + br[k] * cr + bi[k] * ci
-        out[2 * k + 1] = ar[k] * zi + ai[k] * zr + bi[k] * cr - br[k] * ci
-    if shift:
-        zr, zi = z[0], z[1]
-        out[0] = ar[0] * zr - ai[0] * zi + br[0] * zr + bi[0] * zi
-        out[1] = ar[0] * zi + ai[0] * zr + bi[0] * zr - br[0] * zi
+    for k in range(0, n2, LANES):
+        combine(z, 2 * k, mirror, 2 * (n2 - k - LANES + first_is_own), ar, ai, br, bi, k, out, 2 * k, False)
 
 
 @njit(nogil=True, cache=True)
 def _multiply_rows(work, tables, execute, forward, inverse, buffers, first, last):  # type: ignore[no-untyped-def]
     """Pass 2 over rows first..last-1 and their mirror images: transform, combine, transform back."""
-    n1 = work.shape[0]
+    n1, n2 = work.shape[0], tables.shape[2]
     a, b, c = buffers[0], buffers[1], buffers[2]
     for k1 in range(first, last):
         other = (n1 - k1) % n1
-        shift = 1 if k1 == 0 else 0  # only in row 0 the mirror image of the first entry is itself
         execute_plan(execute, forward, work[k1].ctypes.data, a.ctypes.data)
         if other == k1:
-            _combine_mirrored(a, a, shift, tables, k1, c)
+            a[2 * n2], a[2 * n2 + 1] = a[0], a[1]
+            _combine_rows(a, a, 1 if k1 == 0 else 0, tables, k1, c)
             execute_plan(execute, inverse, c.ctypes.data, work[k1].ctypes.data)
         else:
             execute_plan(execute, forward, work[other].ctypes.data, b.ctypes.data)
-            _combine_mirrored(a, b, shift, tables, k1, c)
+            _combine_rows(a, b, 0, tables, k1, c)
             execute_plan(execute, inverse, c.ctypes.data, work[k1].ctypes.data)
-            _combine_mirrored(b, a, shift, tables, other, c)
+            _combine_rows(b, a, 0, tables, other, c)
             execute_plan(execute, inverse, c.ctypes.data, work[other].ctypes.data)
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
+@njit(nogil=True, cache=True)
 def _finish(  # type: ignore[no-untyped-def]
     work, n2, near_re, near_im, low, high, size, execute, inverse, buffers, first, last, values, words
 ):
@@ -265,15 +256,9 @@ def _finish(  # type: ignore[no-untyped-def]
     for block in range(first, last):
         column = block * _COLUMNS
         for k1 in range(n1):
-            turn = _power(k1 * column, low, high, size)
-            cr, ci = work.dtype.type(turn.real), work.dtype.type(turn.imag)
-            row = work[k1]
-            for t in range(_COLUMNS):
-                wr = cr * near_re[k1, t] - ci * near_im[k1, t]
-                wi = cr * near_im[k1, t] + ci * near_re[k1, t]
-                zr, zi = row[2 * (column + t)], row[2 * (column + t) + 1]
-                a[k1 * width + 2 * t] = zr * wr + zi * wi
-                a[k1 * width + 2 * t + 1] = zi * wr - zr * wi
+            angle = _power(k1 * column, low, high, size)
+            real, imag = work.dtype.type(angle.real), work.dtype.type(angle.imag)
+            turn_back(work[k1], 2 * column, near_re, near_im, k1 * _COLUMNS, real, imag, a, k1 * width)
         execute_plan(execute, inverse, a.ctypes.data, b.ctypes.data)
         for j1 in range(n1):
             start = 2 * (j1 * n2 + column)
