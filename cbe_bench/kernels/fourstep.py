@@ -20,18 +20,31 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cbe_bench.kernels.bits import code_bytes, prefix, sign_mask
+from cbe_bench.kernels.bits import code_bytes, prefix
+from cbe_bench.kernels.columns import column_plan, transform_columns
 from cbe_bench.kernels.fftw import ComplexPlans, aligned_empty, complex_plans, execute_plan, good_length
 from cbe_bench.kernels.fftw import has_small_factors as smooth
 from cbe_bench.kernels.fourier import CirculantProduct, reach_around
 from cbe_bench.kernels.parallel import for_slices
-from cbe_bench.kernels.vector import LANES, combine, flip, turn, turn_back
+from cbe_bench.kernels.vector import (
+    LANES,
+    WIDTH,
+    combine,
+    exchanged_pairs,
+    exchanged_signs,
+    fetch_to_read,
+    fetch_to_write,
+    flip,
+    part,
+    turn,
+    turn_back,
+)
 
-_COLUMNS = LANES
-"""Columns transformed together: their piece of a row fills two cache lines."""
-_LONGEST_COLUMN = 1 << 12
+_LONGEST_COLUMN, _LONGEST_ROW = 1 << 12, 1 << 17
 _PADDING = 16
 """Complex numbers between rows, so that a column does not fall into one set of the cache."""
+_TASK_VALUES = 1 << 18
+"""Numbers worth a thread of their own; a task of several blocks."""
 
 
 _LONG = 1 << 18
@@ -48,29 +61,28 @@ def circulant_product(
 
 
 class _Shape(NamedTuple):
-    """A length of h = n1 n2 complex numbers as a matrix."""
+    """A length of h = n1 n2 complex numbers as a matrix; n1 is a power of two, n2 a multiple of 16."""
 
     n1: int
     n2: int
 
 
 def _shape(length: int) -> _Shape | None:
-    """Lay out `length` real numbers, rows longer than columns, or None if that cannot be done well."""
+    """Lay out `length` real numbers, or None if that cannot be done well."""
     half = length // 2
-    if length % (4 * _COLUMNS) or not smooth(length):
+    if length % 2 or not smooth(length):
         return None
-    longest = min(math.isqrt(half), _LONGEST_COLUMN)
-    for n1 in range(longest - longest % 2, 1, -2):
-        if half % n1 == 0 and half // n1 % _COLUMNS == 0:
-            return _Shape(n1, half // n1)
-    return None
+    twos = half & -half
+    n1 = min(twos // LANES, _LONGEST_COLUMN, 1 << (math.isqrt(half).bit_length() - 1))
+    return _Shape(n1, half // n1) if n1 >= LANES and half // n1 <= _LONGEST_ROW else None
 
 
 def layout(d: int) -> tuple[int, _Shape]:
     """Return the length a product of d values is computed with, d itself or one it can be padded to, and its shape."""
     length, shape = d, _shape(d)
+    multiple = 2 * LANES * max(LANES, min(_LONGEST_COLUMN, 1 << (math.isqrt(d).bit_length() - 1)))
     while shape is None:
-        length = good_length(max(2 * d - 1, length + 1), 4 * _COLUMNS)
+        length = good_length(max(2 * d - 1, length + 1), multiple)
         shape = _shape(length)
     return length, shape
 
@@ -97,16 +109,17 @@ class LongCirculantProduct:
         self._turns = _turn_tables(shape, self.dtype)
         self._work = aligned_empty((shape.n1, 2 * (shape.n2 + _PADDING)), self.dtype)
         self._tables = aligned_empty((4, shape.n1, shape.n2), self.dtype)
+        self._columns = column_plan(shape.n1, self.dtype.name)
         self._busy = threading.Lock()
+        self._buffers = threading.local()
         self._transform_r(r)
 
     def prepare(self) -> float:
         """Make the plans; return the seconds it took when they were made first."""
-        return sum(plans.seconds for plans in self._plans())
+        return self._row_plans().seconds
 
-    def _plans(self) -> tuple[ComplexPlans, ComplexPlans]:
-        name = self.dtype.name
-        return complex_plans(self._shape.n1, name, _COLUMNS), complex_plans(self._shape.n2, name)
+    def _row_plans(self) -> ComplexPlans:
+        return complex_plans(self._shape.n2, self.dtype.name)
 
     def project(self, X: NDArray, out: NDArray) -> None:
         """Write the first out.shape[1] values of the product of each row."""
@@ -124,93 +137,99 @@ class LongCirculantProduct:
 
     def _run(self, x: NDArray, values: NDArray, words: NDArray[np.uint32]) -> None:
         x = np.ascontiguousarray(x, self.dtype)
-        columns, rows = self._plans()
+        rows = self._row_plans()
         n1, n2 = self._shape
         with self._busy:
             self._columns_forward(x, self._signs)
 
             def multiply(part: slice) -> None:
-                buffers = aligned_empty((3, 2 * (n2 + _PADDING)), self.dtype)
+                buffers = self._buffer((3, 2 * (n2 + _PADDING)))
                 plans = (rows.execute, rows.forward, rows.inverse)
                 _multiply_rows(self._work, self._tables, *plans, buffers, part.start, part.stop)
 
-            for_slices(multiply, n1 // 2 + 1, 16)
+            for_slices(multiply, n1 // 2 + 1, _TASK_VALUES // n2)
 
             def finish(part: slice) -> None:
-                buffers = aligned_empty((2, 2 * n1 * _COLUMNS), self.dtype)
-                plans = (columns.execute, columns.inverse)
-                _finish(self._work, n2, *self._turns, *plans, buffers, part.start, part.stop, values, words)
+                buffers = self._buffer((2, n1 * WIDTH))
+                _finish(self._work, n2, *self._turns, *self._columns, buffers, part.start, part.stop, values, words)
 
-            for_slices(finish, n2 // _COLUMNS, 16)
+            for_slices(finish, n2 // LANES, _TASK_VALUES // n1)
 
     def _columns_forward(self, x: NDArray, signs: NDArray[np.int8]) -> None:
-        columns, _ = self._plans()
         n1, n2 = self._shape
 
         def begin(part: slice) -> None:
-            buffers = aligned_empty((2, 2 * n1 * _COLUMNS), self.dtype)
-            plans = (columns.execute, columns.forward)
-            _begin(x, signs, self._work, n2, *self._turns, *plans, buffers, part.start, part.stop)
+            buffers = self._buffer((2, n1 * WIDTH))
+            _begin(x, signs, self._work, n2, *self._turns, *self._columns, buffers, part.start, part.stop)
 
-        for_slices(begin, n2 // _COLUMNS, 16)
+        for_slices(begin, n2 // LANES, _TASK_VALUES // n1)
+
+    def _buffer(self, shape: tuple[int, int]) -> NDArray:
+        """Return memory of this thread, kept between calls."""
+        known = self._buffers.__dict__
+        if shape not in known:
+            known[shape] = aligned_empty(shape, self.dtype)
+        return known[shape]
 
     def _transform_r(self, r: NDArray) -> None:
         """Fill the tables from the transform of r, done by the same passes."""
-        _, rows = self._plans()
+        rows = self._row_plans()
         d, (n1, n2) = self._d, self._shape
         r = r.astype(self.dtype, copy=False)
         self._columns_forward(reach_around(r, self.length) if self.length > d else r, np.ones(self.length, np.int8))
 
         def tabulate(part: slice) -> None:
-            buffers = aligned_empty((2, 2 * n2), self.dtype)
+            buffers = self._buffer((2, 2 * n2))
             _tabulate(self._work, self._tables, rows.execute, rows.forward, buffers, part.start, part.stop)
 
-        for_slices(tabulate, n1 // 2 + 1, 16)
+        for_slices(tabulate, n1 // 2 + 1, _TASK_VALUES // n2)
 
 
-def _turn_tables(shape: _Shape, dtype: np.dtype) -> tuple[NDArray, NDArray, NDArray, NDArray, NDArray]:
-    """Return exp(-2 pi i k1 j / h) for j < 16, real and imaginary, and what any power of exp(-2 pi i / h) is made of.
-
-    A power p = high * step + low is the product of two entries of small tables in double precision.
-    """
+def _turn_tables(shape: _Shape, dtype: np.dtype) -> tuple[NDArray, NDArray, NDArray[np.complex128]]:
+    """Return exp(-2 pi i k1 j / h) for j < 16, real and imaginary parts, and in double precision for j = 16."""
     n1, n2 = shape
-    h = n1 * n2
-    near = np.exp(-2j * np.pi * np.outer(np.arange(n1), np.arange(_COLUMNS)) / h)
-    step = 1 << (h.bit_length() // 2)
-    low = np.exp(-2j * np.pi * np.arange(step) / h)
-    high = np.exp(-2j * np.pi * step * np.arange(h // step + 1) / h)
-    return near.real.astype(dtype).ravel(), near.imag.astype(dtype).ravel(), low, high, np.array([h, step])
+    near = np.exp(-2j * np.pi * np.outer(np.arange(n1), np.arange(LANES + 1)) / (n1 * n2))
+    lanes = near[:, :LANES].ravel()
+    return lanes.real.astype(dtype), lanes.imag.astype(dtype), near[:, LANES].copy()
 
 
 @njit(nogil=True, cache=True)
-def _power(p, low, high, size):  # type: ignore[no-untyped-def]
-    """exp(-2 pi i p / h)."""
-    p = p % size[0]
-    return low[p % size[1]] * high[p // size[1]]
+def _angles(block, step):  # type: ignore[no-untyped-def]
+    """The turns of the first column of a block: those of one block to the power of its number."""
+    angles = np.empty_like(step)
+    for k1 in range(step.shape[0]):
+        angles[k1] = np.exp(1j * (np.angle(step[k1]) * block))
+    return angles
 
 
 @njit(nogil=True, cache=True)
-def _begin(x, signs, work, n2, near_re, near_im, low, high, size, execute, forward, buffers, first, last):  # type: ignore[no-untyped-def]
+def _begin(  # type: ignore[no-untyped-def]
+    x, signs, work, n2, near_re, near_im, step, radices, twiddle_re, twiddle_im, buffers, first, last
+):
     """Pass 1 over column blocks first..last-1: sign flip, transform down the columns, turn."""
     n1, d = work.shape[0], x.shape[0]
-    width = 2 * _COLUMNS
     a, b = buffers[0], buffers[1]
+    edge = np.zeros(WIDTH, x.dtype)
+    angles = _angles(first, step)
     for block in range(first, last):
-        column = block * _COLUMNS
+        column = block * LANES
         for j1 in range(n1):
             start = 2 * (j1 * n2 + column)
-            here = a[j1 * width : (j1 + 1) * width]
-            inside = min(max(d - start, 0), width)
-            if inside == width:
-                flip(x, start, signs, start, here, 0)
+            if start + WIDTH <= d:
+                flip(x, start, signs, a, j1 * WIDTH)
+                fetch_to_read(x, start + WIDTH)
             else:
-                here[:inside] = x[start : start + inside] * signs[start : start + inside]
-                here[inside:] = 0
-        execute_plan(execute, forward, a.ctypes.data, b.ctypes.data)
+                inside = max(d - start, 0)
+                edge[:inside] = x[start : start + inside] * signs[start : start + inside]
+                edge[inside:] = 0
+                part(edge, 0, a, j1 * WIDTH)
         for k1 in range(n1):
-            angle = _power(k1 * column, low, high, size)
-            real, imag = x.dtype.type(angle.real), x.dtype.type(angle.imag)
-            turn(b, k1 * width, near_re, near_im, k1 * _COLUMNS, real, imag, work[k1], 2 * column)
+            fetch_to_write(work[k1], 2 * column)
+        z = b if transform_columns(a, b, n1, radices, twiddle_re, twiddle_im) else a
+        for k1 in range(n1):
+            real, imag = x.dtype.type(angles[k1].real), x.dtype.type(angles[k1].imag)
+            angles[k1] *= step[k1]
+            turn(z, k1 * WIDTH, near_re, near_im, k1 * LANES, real, imag, work[k1], 2 * column)
 
 
 @njit(nogil=True, cache=True)
@@ -247,25 +266,26 @@ def _multiply_rows(work, tables, execute, forward, inverse, buffers, first, last
 
 @njit(nogil=True, cache=True)
 def _finish(  # type: ignore[no-untyped-def]
-    work, n2, near_re, near_im, low, high, size, execute, inverse, buffers, first, last, values, words
+    work, n2, near_re, near_im, step, radices, twiddle_re, twiddle_im, buffers, first, last, values, words
 ):
     """Pass 3 over column blocks first..last-1: turn back, transform back, write values or packed signs."""
     n1 = work.shape[0]
-    width = 2 * _COLUMNS
     a, b = buffers[0], buffers[1]
+    angles = _angles(first, step)
     for block in range(first, last):
-        column = block * _COLUMNS
+        column = block * LANES
         for k1 in range(n1):
-            angle = _power(k1 * column, low, high, size)
-            real, imag = work.dtype.type(angle.real), work.dtype.type(angle.imag)
-            turn_back(work[k1], 2 * column, near_re, near_im, k1 * _COLUMNS, real, imag, a, k1 * width)
-        execute_plan(execute, inverse, a.ctypes.data, b.ctypes.data)
+            real, imag = work.dtype.type(angles[k1].real), work.dtype.type(angles[k1].imag)
+            angles[k1] *= step[k1]
+            fetch_to_read(work[k1], 2 * column + WIDTH)
+            turn_back(work[k1], 2 * column, near_re, near_im, k1 * LANES, real, imag, a, k1 * WIDTH)
+        z = b if transform_columns(a, b, n1, radices, twiddle_re, twiddle_im) else a
         for j1 in range(n1):
             start = 2 * (j1 * n2 + column)
             if words.shape[0]:
-                words[start // 32] = sign_mask(b, j1 * width)
+                words[start // WIDTH] = exchanged_signs(z, j1 * WIDTH)
             else:
-                values[start : start + width] = b[j1 * width : (j1 + 1) * width]
+                exchanged_pairs(z, j1 * WIDTH, values, start)
 
 
 @njit(nogil=True, cache=True)
