@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from cbe_bench.kernels.bits import code_bytes, pack_row
 from cbe_bench.kernels.fftw import aligned_empty, complex_plans, execute_plan, good_length, has_small_factors
-from cbe_bench.kernels.parallel import for_slices
+from cbe_bench.kernels.parallel import for_slices, share_of
 from cbe_bench.kernels.vector import LANES, combine
 
 _TASK_VALUES = 1 << 18
@@ -101,7 +101,7 @@ class CirculantProduct:
             a, b = self._buffers.pair
             _multiply_rows(X[part], self._signs, self._tables, *plans, a, b, values[part], codes[part], values.shape[1])
 
-        for_slices(work, len(X), max(1, _TASK_VALUES // self.length))
+        for_slices(work, len(X), share_of(len(X), _TASK_VALUES // self.length))
 
 
 def tables(r: NDArray[np.float64], stride: int = 1) -> NDArray[np.float64]:

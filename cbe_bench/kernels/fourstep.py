@@ -1,4 +1,4 @@
-"""The circulant product of one vector that is much longer than the cache.
+"""The circulant product of vectors of thousands to hundreds of millions of numbers.
 
 As in `fourier`, d real numbers are h = d/2 complex ones, and the product is a transform, a combination of
 conjugate pairs of frequencies, and a transform back. Here h = n1 n2, the vector is an n1 x n2 matrix, and a
@@ -7,9 +7,11 @@ k1 + n1 k2 then lies at (k1, k2), and it is left there: nothing is ever transpos
 row n1 - k1, so the two are transformed, combined and transformed back while they are in cache, and the vector is
 passed over three times in all:
 
-1. columns, 16 at a time: sign flip, transform, turn
-2. rows, by mirrored pairs: transform, combine, transform back
-3. columns again: turn back, transform back, sign, pack
+1. columns, 16 at a time: sign flip, transform, turn (`_begin`)
+2. rows, by mirrored pairs: transform, combine, transform back (`_multiply_rows`)
+3. columns again: turn back, transform back, sign, pack (`_finish`)
+
+Vectors that fit the cache are shared out among the threads; of longer ones, each pass is.
 """
 
 import math
@@ -20,12 +22,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cbe_bench.kernels.bits import code_bytes, prefix
+from cbe_bench.kernels.bits import code_bytes
 from cbe_bench.kernels.columns import column_plan, transform_columns
 from cbe_bench.kernels.fftw import ComplexPlans, aligned_empty, complex_plans, execute_plan, good_length
 from cbe_bench.kernels.fftw import has_small_factors as smooth
 from cbe_bench.kernels.fourier import CirculantProduct, reach_around
-from cbe_bench.kernels.parallel import for_slices
+from cbe_bench.kernels.parallel import for_slices, share_of
 from cbe_bench.kernels.vector import (
     LANES,
     WIDTH,
@@ -40,22 +42,24 @@ from cbe_bench.kernels.vector import (
     turn_back,
 )
 
+_SHORTEST = 1 << 14
+"""Vectors from this length on are faster this way."""
+_ALONE = 1 << 20
+"""Vectors from this length on have all threads to themselves."""
 _LONGEST_COLUMN, _LONGEST_ROW = 1 << 12, 1 << 17
 _PADDING = 16
 """Complex numbers between rows, so that a column does not fall into one set of the cache."""
 _TASK_VALUES = 1 << 18
-"""Numbers worth a thread of their own; a task of several blocks."""
-
-
-_LONG = 1 << 18
-"""Vectors from this length on are faster this way."""
+"""Numbers worth a thread of their own."""
 
 
 def circulant_product(
     r: NDArray, signs: NDArray, dtype: type | np.dtype, stride: int = 1
 ) -> "CirculantProduct | LongCirculantProduct":
     """Return circ(r) diag(signs) in the form that is faster for its length."""
-    if len(r) >= _LONG and stride == 1:
+    d = len(r)
+    fits = _shape(d) is not None or d % 2 or not smooth(d) or d >= 16 * _SHORTEST
+    if stride == 1 and d >= _SHORTEST and fits:
         return LongCirculantProduct(r, signs, dtype)
     return CirculantProduct(r, signs, dtype, stride)
 
@@ -88,7 +92,7 @@ def layout(d: int) -> tuple[int, _Shape]:
 
 
 class LongCirculantProduct:
-    """Multiply long rows by circ(r) diag(signs), one row at a time on all cores.
+    """Multiply rows by circ(r) diag(signs).
 
     Parameters
     ----------
@@ -102,87 +106,116 @@ class LongCirculantProduct:
 
     def __init__(self, r: NDArray, signs: NDArray, dtype: type | np.dtype = np.float32) -> None:
         self.dtype = np.dtype(dtype)
-        self._d = d = len(r)
-        self.length, self._shape = layout(d)
-        shape = self._shape
+        self.length, self._shape = layout(len(r))
+        n1, n2 = self._shape
         self._signs = np.ascontiguousarray(signs, np.int8)
-        self._turns = _turn_tables(shape, self.dtype)
-        self._work = aligned_empty((shape.n1, 2 * (shape.n2 + _PADDING)), self.dtype)
-        self._tables = aligned_empty((4, shape.n1, shape.n2), self.dtype)
-        self._columns = column_plan(shape.n1, self.dtype.name)
+        self._turns = _turn_tables(self._shape, self.dtype)
+        self._columns = column_plan(n1, self.dtype.name)
+        self._memory = threading.local()
+        self._shared_work: NDArray | None = None
         self._busy = threading.Lock()
-        self._buffers = threading.local()
-        self._transform_r(r)
+        self._tables = aligned_empty((4, n1, n2), self.dtype)
+        self._tabulate(r)
 
     def prepare(self) -> float:
         """Make the plans; return the seconds it took when they were made first."""
         return self._row_plans().seconds
 
-    def _row_plans(self) -> ComplexPlans:
-        return complex_plans(self._shape.n2, self.dtype.name)
-
     def project(self, X: NDArray, out: NDArray) -> None:
         """Write the first out.shape[1] values of the product of each row."""
-        whole = np.empty(self.length, self.dtype)
-        for i, x in enumerate(X):
-            self._run(x, whole, np.empty(0, np.uint32))
-            out[i] = whole[: out.shape[1]]
+        self._run(X, out, np.empty((len(X), 0), np.uint8), out.shape[1])
 
     def encode(self, X: NDArray, n_bits: int, out: NDArray[np.uint8]) -> None:
         """Write the signs of the first `n_bits` values of the product of each row as packed bits."""
-        words = np.empty(self.length // 32, np.uint32)
-        for i, x in enumerate(X):
-            self._run(x, np.empty(0, self.dtype), words)
-            out[i] = prefix(words.astype("<u4", copy=False).view(np.uint8)[None, : code_bytes(n_bits)], n_bits)[0]
+        if out.shape[1] != code_bytes(n_bits):
+            raise ValueError(f"{n_bits} bits are {code_bytes(n_bits)} bytes a code, found room for {out.shape[1]}")
+        self._run(X, np.empty((len(X), 0), self.dtype), out, n_bits)
 
-    def _run(self, x: NDArray, values: NDArray, words: NDArray[np.uint32]) -> None:
-        x = np.ascontiguousarray(x, self.dtype)
-        rows = self._row_plans()
+    def _run(self, X: NDArray, values: NDArray, codes: NDArray[np.uint8], n_values: int) -> None:
+        X = np.ascontiguousarray(X, self.dtype)
+        plans = self._plan_addresses()
+        if self.length >= _ALONE:
+            with self._busy:
+                for x, row_values, row_codes in zip(X, values, codes, strict=True):
+                    self._run_alone(x, plans, row_values, row_codes, n_values)
+            return
+
+        def work(some: slice) -> None:
+            whole = np.empty(self.length if values.shape[1] else 0, self.dtype)
+            matrices = (self._signs, self._tables, plans, self._turns, self._columns)
+            _multiply_vectors(X[some], *matrices, *self._scratch(), whole, values[some], codes[some], n_values)
+
+        for_slices(work, len(X), share_of(len(X), _TASK_VALUES // self.length))
+
+    def _run_alone(
+        self, x: NDArray, plans: tuple[int, int, int], values: NDArray, codes: NDArray[np.uint8], n_values: int
+    ) -> None:
+        """Multiply one vector, every pass on all threads."""
         n1, n2 = self._shape
-        with self._busy:
-            self._columns_forward(x, self._signs)
+        work = self._begin(x, self._signs)
+        whole = np.empty(self.length if len(values) else 0, self.dtype)
 
-            def multiply(part: slice) -> None:
-                buffers = self._buffer((3, 2 * (n2 + _PADDING)))
-                plans = (rows.execute, rows.forward, rows.inverse)
-                _multiply_rows(self._work, self._tables, *plans, buffers, part.start, part.stop)
+        def multiply(some: slice) -> None:
+            _, _, buffers = self._scratch(own_work=False)
+            _multiply_rows(work, self._tables, *plans, buffers, some.start, some.stop)
 
-            for_slices(multiply, n1 // 2 + 1, _TASK_VALUES // n2)
+        def finish(some: slice) -> None:
+            _, columns, _ = self._scratch(own_work=False)
+            blocks = (columns, some.start, some.stop)
+            _finish(work, n2, *self._turns, *self._columns, *blocks, whole, codes, n_values, x[:0])
 
-            def finish(part: slice) -> None:
-                buffers = self._buffer((2, n1 * WIDTH))
-                _finish(self._work, n2, *self._turns, *self._columns, buffers, part.start, part.stop, values, words)
+        for_slices(multiply, n1 // 2 + 1, share_of(n1 // 2 + 1, 1))
+        for_slices(finish, n2 // LANES, share_of(n2 // LANES, 1))
+        values[:] = whole[: len(values)]
 
-            for_slices(finish, n2 // LANES, _TASK_VALUES // n1)
-
-    def _columns_forward(self, x: NDArray, signs: NDArray[np.int8]) -> None:
+    def _begin(self, x: NDArray, signs: NDArray[np.int8]) -> NDArray:
+        """Do the first pass on all threads; return the work it wrote."""
         n1, n2 = self._shape
+        if self._shared_work is None:
+            self._shared_work = aligned_empty((n1, 2 * (n2 + _PADDING)), self.dtype)
+        work = self._shared_work
 
-        def begin(part: slice) -> None:
-            buffers = self._buffer((2, n1 * WIDTH))
-            _begin(x, signs, self._work, n2, *self._turns, *self._columns, buffers, part.start, part.stop)
+        def begin(some: slice) -> None:
+            _, columns, _ = self._scratch(own_work=False)
+            _begin(x, signs, work, n2, *self._turns, *self._columns, columns, some.start, some.stop)
 
-        for_slices(begin, n2 // LANES, _TASK_VALUES // n1)
+        for_slices(begin, n2 // LANES, share_of(n2 // LANES, 1))
+        return work
 
-    def _buffer(self, shape: tuple[int, int]) -> NDArray:
-        """Return memory of this thread, kept between calls."""
-        known = self._buffers.__dict__
-        if shape not in known:
-            known[shape] = aligned_empty(shape, self.dtype)
-        return known[shape]
+    def _scratch(self, *, own_work: bool = True) -> tuple[NDArray, NDArray, NDArray]:
+        """Return this thread's memory, kept between calls: a vector in work, a block of columns, rows."""
+        n1, n2 = self._shape
+        mine = self._memory.__dict__
+        if "columns" not in mine:
+            mine["columns"] = aligned_empty((2, n1 * WIDTH), self.dtype)
+            mine["rows"] = aligned_empty((3, 2 * (n2 + _PADDING)), self.dtype)
+        if own_work and "work" not in mine:
+            mine["work"] = aligned_empty((n1, 2 * (n2 + _PADDING)), self.dtype)
+        return mine.get("work", mine["rows"]), mine["columns"], mine["rows"]
 
-    def _transform_r(self, r: NDArray) -> None:
+    def _row_plans(self) -> ComplexPlans:
+        return complex_plans(self._shape.n2, self.dtype.name)
+
+    def _plan_addresses(self) -> tuple[int, int, int]:
+        plans = self._row_plans()
+        return plans.execute, plans.forward, plans.inverse
+
+    def _tabulate(self, r: NDArray) -> None:
         """Fill the tables from the transform of r, done by the same passes."""
-        rows = self._row_plans()
-        d, (n1, n2) = self._d, self._shape
+        execute, forward, _ = self._plan_addresses()
         r = r.astype(self.dtype, copy=False)
-        self._columns_forward(reach_around(r, self.length) if self.length > d else r, np.ones(self.length, np.int8))
+        if self.length > len(r):
+            r = reach_around(r, self.length)
+        work = self._begin(r, np.ones(self.length, np.int8))
 
-        def tabulate(part: slice) -> None:
-            buffers = self._buffer((2, 2 * n2))
-            _tabulate(self._work, self._tables, rows.execute, rows.forward, buffers, part.start, part.stop)
+        def tabulate(some: slice) -> None:
+            _, _, buffers = self._scratch(own_work=False)
+            _tabulate(work, self._tables, execute, forward, buffers, some.start, some.stop)
 
-        for_slices(tabulate, n1 // 2 + 1, _TASK_VALUES // n2)
+        rows = self._shape.n1 // 2 + 1
+        for_slices(tabulate, rows, share_of(rows, 1))
+        if self.length < _ALONE:
+            self._shared_work = None
 
 
 def _turn_tables(shape: _Shape, dtype: np.dtype) -> tuple[NDArray, NDArray, NDArray[np.complex128]]:
@@ -195,11 +228,26 @@ def _turn_tables(shape: _Shape, dtype: np.dtype) -> tuple[NDArray, NDArray, NDAr
 
 @njit(nogil=True, cache=True)
 def _angles(block, step):  # type: ignore[no-untyped-def]
-    """The turns of the first column of a block: those of one block to the power of its number."""
+    """Return the turns of the first column of a block: those of one block to the power of its number."""
     angles = np.empty_like(step)
     for k1 in range(step.shape[0]):
         angles[k1] = np.exp(1j * (np.angle(step[k1]) * block))
     return angles
+
+
+@njit(nogil=True, cache=True)
+def _multiply_vectors(  # type: ignore[no-untyped-def]
+    X, signs, tables, plans, turns, columns, work, column_buffers, row_buffers, whole, values, codes, n_values
+):
+    """All three passes over each of some vectors."""
+    n1, n2 = tables.shape[1], tables.shape[2]
+    blocks = (column_buffers, 0, n2 // LANES)
+    for i in range(X.shape[0]):
+        ahead = X[i + 1] if i + 1 < X.shape[0] else X[i][:0]
+        _begin(X[i], signs, work, n2, *turns, *columns, *blocks)
+        _multiply_rows(work, tables, *plans, row_buffers, 0, n1 // 2 + 1)
+        _finish(work, n2, *turns, *columns, *blocks, whole, codes[i], n_values, ahead)
+        values[i] = whole[: values.shape[1]]
 
 
 @njit(nogil=True, cache=True)
@@ -223,8 +271,7 @@ def _begin(  # type: ignore[no-untyped-def]
                 edge[:inside] = x[start : start + inside] * signs[start : start + inside]
                 edge[inside:] = 0
                 part(edge, 0, a, j1 * WIDTH)
-        for k1 in range(n1):
-            fetch_to_write(work[k1], 2 * column)
+            fetch_to_write(work[j1], 2 * column)
         z = b if transform_columns(a, b, n1, radices, twiddle_re, twiddle_im) else a
         for k1 in range(n1):
             real, imag = x.dtype.type(angles[k1].real), x.dtype.type(angles[k1].imag)
@@ -266,9 +313,26 @@ def _multiply_rows(work, tables, execute, forward, inverse, buffers, first, last
 
 @njit(nogil=True, cache=True)
 def _finish(  # type: ignore[no-untyped-def]
-    work, n2, near_re, near_im, step, radices, twiddle_re, twiddle_im, buffers, first, last, values, words
+    work,
+    n2,
+    near_re,
+    near_im,
+    step,
+    radices,
+    twiddle_re,
+    twiddle_im,
+    buffers,
+    first,
+    last,
+    values,
+    code,
+    n_values,
+    ahead,
 ):
-    """Pass 3 over column blocks first..last-1: turn back, transform back, write values or packed signs."""
+    """Pass 3 over column blocks first..last-1: turn back, transform back, write values or packed signs.
+
+    The vector `ahead`, which comes next, is brought into the cache meanwhile.
+    """
     n1 = work.shape[0]
     a, b = buffers[0], buffers[1]
     angles = _angles(first, step)
@@ -282,10 +346,24 @@ def _finish(  # type: ignore[no-untyped-def]
         z = b if transform_columns(a, b, n1, radices, twiddle_re, twiddle_im) else a
         for j1 in range(n1):
             start = 2 * (j1 * n2 + column)
-            if words.shape[0]:
-                words[start // WIDTH] = exchanged_signs(z, j1 * WIDTH)
-            else:
+            if start < ahead.shape[0]:
+                fetch_to_read(ahead, start)
+            if values.shape[0]:
                 exchanged_pairs(z, j1 * WIDTH, values, start)
+            elif start < n_values:
+                _write_bits(exchanged_signs(z, j1 * WIDTH), start, n_values, code)
+
+
+@njit(nogil=True, cache=True)
+def _write_bits(word, start, n_bits, code):  # type: ignore[no-untyped-def]
+    """Write thirty-two bits of a code, or as many as belong to it."""
+    if start + WIDTH <= n_bits:
+        for byte in range(4):
+            code[start // 8 + byte] = np.uint8(word >> np.uint32(8 * byte))
+    else:
+        word &= (np.uint32(1) << np.uint32(n_bits - start)) - np.uint32(1)
+        for byte in range((n_bits - start + 7) // 8):
+            code[start // 8 + byte] = np.uint8(word >> np.uint32(8 * byte))
 
 
 @njit(nogil=True, cache=True)

@@ -12,6 +12,8 @@ from functools import cache
 
 from threadpoolctl import ThreadpoolController
 
+_SLICES_A_THREAD = 4
+
 _thread_count: int | None = None
 
 
@@ -77,6 +79,11 @@ def slices(n: int, size: int) -> list[slice]:
 
 def _cut(n: int, count: int) -> list[slice]:
     return [slice(n * i // count, n * (i + 1) // count) for i in range(count)]
+
+
+def share_of(n: int, least: int) -> int:
+    """Return the size of slices that keep all threads busy to the end, a few for each, none below `least`."""
+    return max(least, -(-n // (_SLICES_A_THREAD * thread_count())), 1)
 
 
 def for_slices(work: Callable[[slice], object], n: int, size: int, *, blas: bool = False) -> None:
