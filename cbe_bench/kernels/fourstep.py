@@ -376,16 +376,18 @@ def _tabulate(work, tables, execute, forward, buffers, first, last):  # type: ig
     n1, n2 = work.shape[0], tables.shape[2]
     h = n1 * n2
     z, mirror = buffers[0], buffers[1]
+    far = np.exp(-2j * np.pi * np.arange(n2) / n2)
     for some in range(first, last):
         for k1, other in ((some, (n1 - some) % n1), ((n1 - some) % n1, some)):
             shift = 1 if k1 == 0 else 0
             execute_plan(execute, forward, work[k1].ctypes.data, z.ctypes.data)
             execute_plan(execute, forward, work[other].ctypes.data, mirror.ctypes.data)
+            near = np.exp(-2j * np.pi * k1 / h)
             for k2 in range(n2):
                 j = (n2 - 1 + shift - k2) % n2
                 own, image = complex(z[2 * k2], z[2 * k2 + 1]), complex(mirror[2 * j], -mirror[2 * j + 1])
                 even, odd = (own + image) / 2, (own - image) / 2j
-                turn = np.exp(-2j * np.pi * (k1 + n1 * k2) / h)
-                direct, mirrored = even + 0.5j * (1 - turn) * odd, 0.5j * (1 + turn) * odd
+                square = near * far[k2]
+                direct, mirrored = even + 0.5j * (1 - square) * odd, 0.5j * (1 + square) * odd
                 tables[0, k1, k2], tables[1, k1, k2] = direct.real / h, direct.imag / h
                 tables[2, k1, k2], tables[3, k1, k2] = mirrored.real / h, mirrored.imag / h
