@@ -86,11 +86,11 @@ def _cpu_model() -> str:
 
 def human_bytes(count: float) -> str:
     """Write a number of bytes as a person would: 2.6 GiB, 512 MiB."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if count < 1024:
             return f"{count:.0f} {unit}" if unit in ("B", "KiB") or count >= 100 else f"{count:.1f} {unit}"
         count /= 1024
-    return f"{count:,.1f} TiB"
+    return f"{count:,.0f} PiB"
 
 
 def write_description(path: Path) -> None:

@@ -22,6 +22,7 @@ import scipy.fft
 from cbe_bench import CBERand
 from cbe_bench.cache import whole_file
 from cbe_bench.evaluators.timing import Candidate, in_turns
+from cbe_bench.kernels import parallel
 from cbe_bench.kernels.parallel import blas_threads, pinned
 from cbe_bench.runner.timing import parse_dims
 
@@ -132,11 +133,40 @@ def flipped_bits(d: int) -> float:
     return float(np.unpackbits(encoder.encode(X) ^ encoder.encode(X.astype(np.float32))).mean())
 
 
+def variants(d: int, budget: float) -> pd.DataFrame:
+    """Time our own product in other forms than all rows of a convenient d on one thread."""
+    X = np.random.default_rng(0).standard_normal((max(1, 2**24 // d), d), dtype=np.float32)
+    awkward = next(n for n in range(d - 1, 0, -1) if all(n % p for p in range(2, int(n**0.5) + 1)))
+
+    def job(X: np.ndarray, threads: int = 1, **params: object) -> Job:
+        encoder = CBERand(random_state=0, **params).fit(X)
+
+        def encode() -> np.ndarray:
+            with parallel.threads(threads):
+                return encoder.encode(X, check_input=False)
+
+        return encode
+
+    jobs = {
+        "all rows": job(X),
+        "k = d/4, first rows": job(X, n_bits=d // 4),
+        "k = d/4, strided rows": job(X, n_bits=d // 4, rows="strided"),
+        "k = d/16, strided rows": job(X, n_bits=d // 16, rows="strided"),
+        f"d = {awkward}, a prime": job(np.ascontiguousarray(X[:, :awkward])),
+        "double precision": job(X.astype(np.float64)),
+        "two threads": job(X, threads=2),
+    }
+    candidates = [Candidate(name, job, len(X)) for name, job in jobs.items()]
+    list(in_turns(candidates, budget, lambda share: None))
+    us = [1e6 * candidate.quartiles()[1] for candidate in candidates]
+    return pd.DataFrame({"d": d, "form": list(jobs), "us": us, "speedup": us[0] / np.array(us)})
+
+
 @click.command(help=__doc__)
 @click.option("--dims", default="768,2048,25600,2^15,2^17,2^20,2^24,2^27", show_default=True)
 @click.option("--batch", default=0, help="Vectors a call; 0: 64 MiB of them up to 25,600 dimensions, one beyond.")
 @click.option("--budget", default=5.0, show_default=True, help="Seconds for each candidate.")
-@click.option("--out", type=click.Path(path_type=Path), help="Also write PATH.csv.")
+@click.option("--out", type=click.Path(path_type=Path), help="Also write peers.csv and forms.csv to this folder.")
 def main(dims: str, batch: int, budget: float, out: Path | None) -> None:
     frames = []
     with pinned(1), blas_threads(1):
@@ -150,9 +180,12 @@ def main(dims: str, batch: int, budget: float, out: Path | None) -> None:
             print(f"d = {d:,}, {rows:,} vectors a call; bits that differ from double precision: {flips:.1e}")
             for line in frame.itertuples():
                 print(f"  {line.by:24s} {line.us:14,.2f} us a vector   {line.ratio:7.2f}x")
+    forms = pd.concat([variants(d, budget) for d in (768, 2048, 25_600)])
+    print(forms.to_string(index=False, float_format="%.2f"))
     if out:
-        with whole_file(out.with_suffix(".csv")) as temporary:
-            pd.concat(frames).to_csv(temporary, index=False, float_format="%.5g")
+        for name, frame in (("peers", pd.concat(frames)), ("forms", forms)):
+            with whole_file(out / f"{name}.csv") as temporary:
+                frame.to_csv(temporary, index=False, float_format="%.5g")
 
 
 if __name__ == "__main__":

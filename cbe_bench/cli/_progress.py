@@ -151,7 +151,9 @@ def _beside(line: Any, name: str) -> str:
 def _cell(value: Any) -> str:
     if value is None or value != value:
         return ""
-    return str(value) if isinstance(value, str) else f"{value:,.{4 if value < 1e4 else 7}g}"
+    if isinstance(value, str):
+        return value
+    return f"{value:,.0f}" if value >= 1e4 or value == int(value) else f"{value:.4g}"
 
 
 def duration(seconds: float) -> str:

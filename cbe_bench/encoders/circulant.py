@@ -14,7 +14,8 @@ from cbe_bench.encoders.base import Encoder, register
 from cbe_bench.errors import InputError, did_you_mean
 from cbe_bench.kernels.bits import Codes, code_bytes
 from cbe_bench.kernels.fftw import has_small_factors
-from cbe_bench.kernels.fourstep import circulant_product
+from cbe_bench.kernels.fourier import CirculantProduct
+from cbe_bench.kernels.fourstep import LongCirculantProduct, circulant_product
 
 ROWS = ("first", "random", "strided")
 
@@ -72,14 +73,14 @@ class CBERand(Encoder):
                 orders[block] = rng.permutation(d)
         if self.rows == "random":
             self.order_ = orders
-        self._products: dict[str, list[Any]] = {}
+        self._products: dict[str, list[CirculantProduct | LongCirculantProduct]] = {}
 
     @staticmethod
     def _draw(rng: np.random.Generator, d: int) -> NDArray:
         return rng.standard_normal(d, dtype=np.float32)
 
-    def prepare(self, dtype: np.dtype) -> list[Any]:
-        """Make the blocks ready to multiply in one precision; they are kept, but never saved."""
+    def _products_for(self, dtype: np.dtype) -> list[CirculantProduct | LongCirculantProduct]:
+        """Return the blocks ready to multiply in one precision; made when first asked for, never saved."""
         products = self.__dict__.setdefault("_products", {})
         if dtype.name not in products:
             stride = self._stride(self.n_features_in_)
@@ -97,7 +98,7 @@ class CBERand(Encoder):
     def _project(self, X: NDArray) -> NDArray:
         d = X.shape[1]
         out = np.empty((len(X), self.n_bits_), X.dtype)
-        for block, product in enumerate(self.prepare(X.dtype)):
+        for block, product in enumerate(self._products_for(X.dtype)):
             part = out[:, block * d : (block + 1) * d]
             if self.rows == "random":
                 whole = np.empty((len(X), d), X.dtype)
@@ -108,7 +109,7 @@ class CBERand(Encoder):
         return out
 
     def _encode(self, X: NDArray) -> Codes:
-        d, products = X.shape[1], self.prepare(X.dtype)
+        d, products = X.shape[1], self._products_for(X.dtype)
         if self.rows == "random" or (len(products) > 1 and d % 8):
             return super()._encode(X)
         codes = np.empty((len(X), code_bytes(self.n_bits_)), np.uint8)

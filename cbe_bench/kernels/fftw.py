@@ -33,12 +33,11 @@ _planning = threading.RLock()
 
 
 class ComplexPlans(NamedTuple):
-    """Forward and inverse complex transforms of one length: addresses for `execute`, and the seconds they took."""
+    """Forward and inverse complex transforms of one length: addresses for `execute_plan`."""
 
     execute: int
     forward: int
     inverse: int
-    seconds: float
 
 
 @intrinsic
@@ -63,23 +62,21 @@ def aligned_empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
 
 
 @cache
-def complex_plans(length: int, dtype: str, columns: int = 1) -> ComplexPlans:
-    """Plan complex transforms, out of place, in 'float32' or 'float64', or take the plans from the cache.
-
-    With more than one column the transforms run down the columns of an array of shape (length, columns).
-    """
+def complex_plans(length: int, dtype: str) -> ComplexPlans:
+    """Plan complex transforms of `length`, out of place, in 'float32' or 'float64', or take them from the cache."""
     with _planning:
         library = _Library(dtype)
         library.read_wisdom()
-        a, b = (aligned_empty((length * columns,), library.complex) for _ in range(2))
-        flags = _MEASURE if length * columns <= _LARGEST_MEASURED else _ESTIMATE
+        a, b = (aligned_empty((length,), library.complex) for _ in range(2))
+        flags = _MEASURE if length <= _LARGEST_MEASURED else _ESTIMATE
         start = time.perf_counter()
-        forward, inverse = (library.plan(length, columns, a, b, way, flags) for way in (_FORWARD, _BACKWARD))
+        forward, inverse = (library.plan(length, a, b, way, flags) for way in (_FORWARD, _BACKWARD))
         seconds = time.perf_counter() - start
         if seconds > 0.05:
-            logger.info("planned the FFT of length %d once for this machine in %.1f s", length, seconds)
+            level = logging.WARNING if seconds > 1 else logging.INFO
+            logger.log(level, "planned the FFT of length %d, once for this machine, in %.1f s", length, seconds)
             library.write_wisdom()
-        return ComplexPlans(library.execute, forward, inverse, seconds)
+        return ComplexPlans(library.execute, forward, inverse)
 
 
 class _Library:
@@ -96,14 +93,11 @@ class _Library:
     def _get(self, name: str) -> Any:
         return getattr(self._functions, self._prefix + name)
 
-    def plan(self, length: int, columns: int, source: NDArray, target: NDArray, way: int, flags: int) -> int:
-        make = self._get("plan_many_dft")
-        layout = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int]
-        make.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_int, *layout, *layout, ctypes.c_int, ctypes.c_uint]
+    def plan(self, length: int, source: NDArray, target: NDArray, way: int, flags: int) -> int:
+        make = self._get("plan_dft_1d")
         make.restype = ctypes.c_void_p
-        size = ctypes.byref(ctypes.c_int(length))
-        places = [(array.ctypes.data, None, columns, 1) for array in (source, target)]
-        address = make(1, size, columns, *places[0], *places[1], way, flags)
+        make.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint]
+        address = make(length, source.ctypes.data, target.ctypes.data, way, flags)
         if not address:
             raise MemoryError(f"FFTW has no plan for length {length}")
         return int(address)

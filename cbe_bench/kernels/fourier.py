@@ -80,19 +80,9 @@ class CirculantProduct:
             raise ValueError(f"{n_bits} bits are {code_bytes(n_bits)} bytes a code, found room for {out.shape[1]}")
         self._run(X, np.empty((0, n_bits), self.dtype), out)
 
-    def prepare(self) -> float:
-        """Make the plans; return the seconds it took when they were made first."""
-        return self._forward().seconds + self._inverse().seconds
-
-    def _forward(self):  # type: ignore[no-untyped-def]
-        return complex_plans(self.length // 2, self.dtype.name)
-
-    def _inverse(self):  # type: ignore[no-untyped-def]
-        return complex_plans(self._bins, self.dtype.name)
-
     def _run(self, X: NDArray, values: NDArray, codes: NDArray[np.uint8]) -> None:
         X = np.ascontiguousarray(X, self.dtype)
-        forward, inverse = self._forward(), self._inverse()
+        forward, inverse = (complex_plans(length, self.dtype.name) for length in (self.length // 2, self._bins))
 
         def work(part: slice) -> None:
             if not hasattr(self._buffers, "pair"):

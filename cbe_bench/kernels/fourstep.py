@@ -1,14 +1,14 @@
 """The circulant product of vectors of thousands to hundreds of millions of numbers.
 
-As in `fourier`, d real numbers are h = d/2 complex ones, and the product is a transform, a combination of
-conjugate pairs of frequencies, and a transform back. Here h = n1 n2, the vector is an n1 x n2 matrix, and a
-transform is done as transforms down the columns, a turn of each entry, and transforms along the rows. Frequency
-k1 + n1 k2 then lies at (k1, k2), and it is left there: nothing is ever transposed. The mirror image of row k1 is
-row n1 - k1, so the two are transformed, combined and transformed back while they are in cache, and the vector is
-passed over three times in all:
+As in `fourier`, d real numbers are h = d/2 complex ones, and the product is a transform, a product with the
+transform of r that also involves conjugate pairs of frequencies, and a transform back. Here h = n1 n2, the vector
+is an n1 x n2 matrix, and a transform is done as transforms down the columns, a turn of each entry, and transforms
+along the rows. Frequency k1 + n1 k2 then lies at (k1, k2), and it is left there: nothing is ever transposed. The
+mirror image of row k1 is row n1 - k1, so the two are transformed, multiplied and transformed back while they are in
+cache, and the vector is passed over three times in all:
 
 1. columns, 16 at a time: sign flip, transform, turn (`_begin`)
-2. rows, by mirrored pairs: transform, combine, transform back (`_multiply_rows`)
+2. rows, by mirrored pairs: transform, multiply, transform back (`_multiply_rows`)
 3. columns again: turn back, transform back, sign, pack (`_finish`)
 
 Vectors that fit the cache are shared out among the threads; of longer ones, each pass is.
@@ -31,12 +31,12 @@ from cbe_bench.kernels.parallel import for_slices, share_of
 from cbe_bench.kernels.vector import (
     LANES,
     WIDTH,
-    combine,
     exchanged_pairs,
     exchanged_signs,
     fetch_to_read,
     fetch_to_write,
     flip,
+    multiply_mirrored,
     part,
     turn,
     turn_back,
@@ -114,12 +114,10 @@ class LongCirculantProduct:
         self._memory = threading.local()
         self._shared_work: NDArray | None = None
         self._busy = threading.Lock()
-        self._tables = aligned_empty((4, n1, n2), self.dtype)
-        self._tabulate(r)
-
-    def prepare(self) -> float:
-        """Make the plans; return the seconds it took when they were made first."""
-        return self._row_plans().seconds
+        far = np.exp(-2j * np.pi * np.arange(n2) / n2)
+        self._spectrum = aligned_empty((n1, 2 * (n2 + _PADDING)), self.dtype)
+        self._rows = (self._spectrum, far.real.astype(self.dtype), far.imag.astype(self.dtype))
+        self._transform(r)
 
     def project(self, X: NDArray, out: NDArray) -> None:
         """Write the first out.shape[1] values of the product of each row."""
@@ -142,7 +140,7 @@ class LongCirculantProduct:
 
         def work(some: slice) -> None:
             whole = np.empty(self.length if values.shape[1] else 0, self.dtype)
-            matrices = (self._signs, self._tables, plans, self._turns, self._columns)
+            matrices = (self._signs, self._rows, plans, self._turns, self._columns)
             _multiply_vectors(X[some], *matrices, *self._scratch(), whole, values[some], codes[some], n_values)
 
         for_slices(work, len(X), share_of(len(X), _TASK_VALUES // self.length))
@@ -157,7 +155,7 @@ class LongCirculantProduct:
 
         def multiply(some: slice) -> None:
             _, _, buffers = self._scratch(own_work=False)
-            _multiply_rows(work, self._tables, *plans, buffers, some.start, some.stop)
+            _multiply_rows(work, *self._rows, *plans, buffers, some.start, some.stop)
 
         def finish(some: slice) -> None:
             _, columns, _ = self._scratch(own_work=False)
@@ -188,7 +186,7 @@ class LongCirculantProduct:
         mine = self._memory.__dict__
         if "columns" not in mine:
             mine["columns"] = aligned_empty((2, n1 * WIDTH), self.dtype)
-            mine["rows"] = aligned_empty((3, 2 * (n2 + _PADDING)), self.dtype)
+            mine["rows"] = aligned_empty((4, 2 * (n2 + _PADDING)), self.dtype)
         if own_work and "work" not in mine:
             mine["work"] = aligned_empty((n1, 2 * (n2 + _PADDING)), self.dtype)
         return mine.get("work", mine["rows"]), mine["columns"], mine["rows"]
@@ -200,20 +198,19 @@ class LongCirculantProduct:
         plans = self._row_plans()
         return plans.execute, plans.forward, plans.inverse
 
-    def _tabulate(self, r: NDArray) -> None:
-        """Fill the tables from the transform of r, done by the same passes."""
+    def _transform(self, r: NDArray) -> None:
+        """Transform r, by the first pass and half of the second."""
         execute, forward, _ = self._plan_addresses()
         r = r.astype(self.dtype, copy=False)
         if self.length > len(r):
             r = reach_around(r, self.length)
         work = self._begin(r, np.ones(self.length, np.int8))
 
-        def tabulate(some: slice) -> None:
+        def transform(some: slice) -> None:
             _, _, buffers = self._scratch(own_work=False)
-            _tabulate(work, self._tables, execute, forward, buffers, some.start, some.stop)
+            _take_spectrum(work, self._spectrum, execute, forward, buffers, some.start, some.stop)
 
-        rows = self._shape.n1 // 2 + 1
-        for_slices(tabulate, rows, share_of(rows, 1))
+        for_slices(transform, self._shape.n1, share_of(self._shape.n1, 1))
         if self.length < _ALONE:
             self._shared_work = None
 
@@ -237,15 +234,15 @@ def _angles(block, step):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _multiply_vectors(  # type: ignore[no-untyped-def]
-    X, signs, tables, plans, turns, columns, work, column_buffers, row_buffers, whole, values, codes, n_values
+    X, signs, rows, plans, turns, columns, work, column_buffers, row_buffers, whole, values, codes, n_values
 ):
     """All three passes over each of some vectors."""
-    n1, n2 = tables.shape[1], tables.shape[2]
+    n1, n2 = work.shape[0], work.shape[1] // 2 - _PADDING
     blocks = (column_buffers, 0, n2 // LANES)
     for i in range(X.shape[0]):
         ahead = X[i + 1] if i + 1 < X.shape[0] else X[i][:0]
         _begin(X[i], signs, work, n2, *turns, *columns, *blocks)
-        _multiply_rows(work, tables, *plans, row_buffers, 0, n1 // 2 + 1)
+        _multiply_rows(work, *rows, *plans, row_buffers, 0, n1 // 2 + 1)
         _finish(work, n2, *turns, *columns, *blocks, whole, codes[i], n_values, ahead)
         values[i] = whole[: values.shape[1]]
 
@@ -280,35 +277,34 @@ def _begin(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _combine_rows(z, mirror, first_is_own, tables, k1, out):  # type: ignore[no-untyped-def]
-    """One row of Z' from the row of Z and its mirror image, which lies backwards in another row.
+def _multiply_rows(work, spectrum, far_re, far_im, execute, forward, inverse, buffers, first, last):  # type: ignore[no-untyped-def]
+    """Pass 2 over rows first..last-1 and their mirror images: transform, multiply by the spectrum, transform back.
 
-    In row 0 the first entry is its own image and the others are shifted by one; `z` repeats it at the end.
+    The image of entry k of row k1 is entry n2 - 1 - k of row n1 - k1; in row 0 it is entry n2 - k, for k = 0 the entry
+    itself, which is repeated at the end.
     """
-    n2 = tables.shape[2]
-    ar, ai, br, bi = tables[0, k1], tables[1, k1], tables[2, k1], tables[3, k1]
-    for k in range(0, n2, LANES):
-        combine(z, 2 * k, mirror, 2 * (n2 - k - LANES + first_is_own), ar, ai, br, bi, k, out, 2 * k, False)
-
-
-@njit(nogil=True, cache=True)
-def _multiply_rows(work, tables, execute, forward, inverse, buffers, first, last):  # type: ignore[no-untyped-def]
-    """Pass 2 over rows first..last-1 and their mirror images: transform, combine, transform back."""
-    n1, n2 = work.shape[0], tables.shape[2]
-    a, b, c = buffers[0], buffers[1], buffers[2]
+    n1, n2 = work.shape[0], far_re.shape[0]
+    a, b, c, d = buffers[0], buffers[1], buffers[2], buffers[3]
     for k1 in range(first, last):
         other = (n1 - k1) % n1
+        shift = 1 if k1 == 0 else 0
         execute_plan(execute, forward, work[k1].ctypes.data, a.ctypes.data)
         if other == k1:
             a[2 * n2], a[2 * n2 + 1] = a[0], a[1]
-            _combine_rows(a, a, 1 if k1 == 0 else 0, tables, k1, c)
-            execute_plan(execute, inverse, c.ctypes.data, work[k1].ctypes.data)
+            image = a
         else:
             execute_plan(execute, forward, work[other].ctypes.data, b.ctypes.data)
-            _combine_rows(a, b, 0, tables, k1, c)
-            execute_plan(execute, inverse, c.ctypes.data, work[k1].ctypes.data)
-            _combine_rows(b, a, 0, tables, other, c)
-            execute_plan(execute, inverse, c.ctypes.data, work[other].ctypes.data)
+            image = b
+        angle = -2 * np.pi * k1 / (n1 * n2)
+        real, imag = work.dtype.type(np.cos(angle)), work.dtype.type(np.sin(angle))
+        for k in range(0, n2, LANES):
+            j = 2 * (n2 - k - LANES + shift)
+            multiply_mirrored(
+                a, spectrum[k1], c, 2 * k, image, spectrum[other], d, j, far_re, far_im, k, real, imag
+            )  # fmt: skip
+        execute_plan(execute, inverse, c.ctypes.data, work[k1].ctypes.data)
+        if other != k1:
+            execute_plan(execute, inverse, d.ctypes.data, work[other].ctypes.data)
 
 
 @njit(nogil=True, cache=True)
@@ -367,27 +363,11 @@ def _write_bits(word, start, n_bits, code):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _tabulate(work, tables, execute, forward, buffers, first, last):  # type: ignore[no-untyped-def]
-    """Fill the tables of rows first..last-1 and their mirror images from the transform of r.
-
-    With E and O the transforms of the even and odd samples of r, A = E + (i/2) (1 - w^2) O and B = (i/2) (1 + w^2) O,
-    w^2 = exp(-2 pi i k / h).
-    """
-    n1, n2 = work.shape[0], tables.shape[2]
-    h = n1 * n2
-    z, mirror = buffers[0], buffers[1]
-    far = np.exp(-2j * np.pi * np.arange(n2) / n2)
-    for some in range(first, last):
-        for k1, other in ((some, (n1 - some) % n1), ((n1 - some) % n1, some)):
-            shift = 1 if k1 == 0 else 0
-            execute_plan(execute, forward, work[k1].ctypes.data, z.ctypes.data)
-            execute_plan(execute, forward, work[other].ctypes.data, mirror.ctypes.data)
-            near = np.exp(-2j * np.pi * k1 / h)
-            for k2 in range(n2):
-                j = (n2 - 1 + shift - k2) % n2
-                own, image = complex(z[2 * k2], z[2 * k2 + 1]), complex(mirror[2 * j], -mirror[2 * j + 1])
-                even, odd = (own + image) / 2, (own - image) / 2j
-                square = near * far[k2]
-                direct, mirrored = even + 0.5j * (1 - square) * odd, 0.5j * (1 + square) * odd
-                tables[0, k1, k2], tables[1, k1, k2] = direct.real / h, direct.imag / h
-                tables[2, k1, k2], tables[3, k1, k2] = mirrored.real / h, mirrored.imag / h
+def _take_spectrum(work, spectrum, execute, forward, buffers, first, last):  # type: ignore[no-untyped-def]
+    """Finish the transform of r along rows first..last-1, scaled so that nothing need be scaled later."""
+    n1, n2 = work.shape[0], spectrum.shape[1] // 2 - _PADDING
+    row = buffers[0]
+    for k1 in range(first, last):
+        execute_plan(execute, forward, work[k1].ctypes.data, row.ctypes.data)
+        spectrum[k1, : 2 * n2] = row[: 2 * n2] / (n1 * n2)
+        spectrum[k1, 2 * n2 : 2 * n2 + 2] = spectrum[k1, :2]

@@ -22,6 +22,7 @@ WIDTH = 2 * LANES
 
 _EVEN, _ODD = list(range(0, WIDTH, 2)), list(range(1, WIDTH, 2))
 _PAIRED = [lane for pair in zip(range(LANES), range(LANES, WIDTH), strict=True) for lane in pair]
+_PAIRED_BACKWARDS = [lane for first in reversed(range(LANES)) for lane in (first, first + LANES)]
 
 Complex = tuple[Any, Any]
 """A vector of real parts and one of imaginary parts."""
@@ -67,8 +68,11 @@ class _Code:
         order = -1 if backwards else 1
         return self._shuffle(both, both, _EVEN[::order]), self._shuffle(both, both, _ODD[::order])
 
-    def pair(self, z: Complex) -> Any:
-        return self._shuffle(*z, _PAIRED)
+    def pair(self, z: Complex, *, backwards: bool = False) -> Any:
+        return self._shuffle(*z, _PAIRED_BACKWARDS if backwards else _PAIRED)
+
+    def conjugate(self, z: Complex) -> Complex:
+        return z[0], self.builder.fneg(z[1])
 
     def parted(self, argument: int, index: Any) -> Complex:
         return self.reals(argument, index), self.reals(argument, self.shift(index, LANES))
@@ -151,6 +155,36 @@ def combine(typing_context, z, i, mirror, j, direct_re, direct_im, mirrored_re, 
     at = types.intp
     tables = (direct_re, direct_im, mirrored_re, mirrored_im)
     return types.void(z, at, mirror, at, *tables, at, out, at, types.boolean), codegen
+
+
+@intrinsic
+def multiply_mirrored(  # type: ignore[no-untyped-def]
+    typing_context, z, p, out, i, z_image, p_image, out_image, j, far_re, far_im, k, real, imag
+):
+    """Multiply a spectrum by another, sixteen frequencies and, read backwards, their mirror images at once.
+
+    Both are of real numbers taken in pairs: with Z = z[i:], Z~ = conj(z_image[j:]) and likewise P,
+    out[i:] = P Z - q and out_image[j:] = conj(P~ Z~ - q), where q = (1 + w) / 4 (P - P~) (Z - Z~) and
+    w = far[k:] * (real + i imag).
+    """
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        code = _Code(context, builder, signature, args)
+        i, j, k = args[3], args[7], args[10]
+        own_z, own_p = (code.part(code.reals(array, i, WIDTH)) for array in (0, 1))
+        image_z, image_p = (code.conjugate(code.part(code.reals(array, j, WIDTH), backwards=True)) for array in (4, 5))
+        w = code.product((code.reals(8, k), code.reals(9, k)), (code.everywhere(args[11]), code.everywhere(args[12])))
+        quarter, one = (ir.Constant(w[0].type, [value] * LANES) for value in (0.25, 1.0))
+        factor = code.times(code.plus(w[0], one), quarter), code.times(w[1], quarter)
+        q = code.product(factor, code.product(code.subtract(own_p, image_p), code.subtract(own_z, image_z)))
+        code.store(2, i, code.pair(code.subtract(code.product(own_p, own_z), q)))
+        image = code.conjugate(code.subtract(code.product(image_p, image_z), q))
+        code.store(6, j, code.pair(image, backwards=True))
+        return context.get_dummy_value()
+
+    at = types.intp
+    arrays = (z, p, out, at, z_image, p_image, out_image, at)
+    return types.void(*arrays, far_re, far_im, at, z.dtype, z.dtype), codegen
 
 
 @intrinsic
