@@ -135,16 +135,16 @@ class _Library:
 
 
 def good_length(least: int, multiple: int = 2) -> int:
-    """Return the smallest length >= `least` with small factors only that is a multiple of `multiple`."""
+    """Return the smallest multiple of `multiple` from `least` on that is a product of 2, 3 and 5: the fastest."""
     length = -(-least // multiple) * multiple
-    while not has_small_factors(length):
+    while not has_small_factors(length, (2, 3, 5)):
         length += multiple
     return length
 
 
-def has_small_factors(length: int) -> bool:
-    """Tell whether `length` is a product of 2, 3, 5, 7, 11 and 13, for which FFTW has fast code."""
-    for prime in (2, 3, 5, 7, 11, 13):
+def has_small_factors(length: int, primes: tuple[int, ...] = (2, 3, 5, 7, 11, 13)) -> bool:
+    """Tell whether `length` is a product of small primes, by default of those for which FFTW has fast code."""
+    for prime in primes:
         while length % prime == 0:
             length //= prime
     return length == 1

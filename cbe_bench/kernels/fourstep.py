@@ -84,7 +84,7 @@ def _shape(length: int) -> _Shape | None:
 def layout(d: int) -> tuple[int, _Shape]:
     """Return the length a product of d values is computed with, d itself or one it can be padded to, and its shape."""
     length, shape = d, _shape(d)
-    multiple = 2 * LANES * max(LANES, min(_LONGEST_COLUMN, 1 << (math.isqrt(d).bit_length() - 1)))
+    multiple = 2 * LANES * max(LANES, min(_LONGEST_COLUMN, (1 << math.isqrt(d).bit_length()) // 4))
     while shape is None:
         length = good_length(max(2 * d - 1, length + 1), multiple)
         shape = _shape(length)
