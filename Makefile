@@ -18,8 +18,14 @@ help:
 
 setup: .venv/.ready
 
+DIMS_smoke := 2^10..2^15
+DIMS_quick := paper
+DIMS_paper := 2^15..2^27
+
 reproduce: setup
 	$(BIN)/cbe-bench run configs/flickr.yaml --scale $(SCALE)
+	$(BIN)/cbe-bench time --dims $(DIMS_$(SCALE))
+	$(BIN)/cbe-bench time --dims 2^10..2^14 --bits d,2d,4d --batch 16 --budget 1 --name growth
 
 lint: setup
 	$(BIN)/ruff check .
@@ -33,7 +39,9 @@ test-full: lint
 	$(BIN)/pytest
 
 bench: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,peers]'
 	$(BIN)/python scripts/bench_hamming.py
+	$(BIN)/python scripts/bench_circulant.py
 
 clean:
 	rm -rf .venv build dist *.egg-info

@@ -126,6 +126,7 @@ class Progress:
             names = [str(name) for name in frame.columns]
             shown = [name for name in names if not name.endswith(_BESIDE)]
             table = Table(*(name.replace("_", " ") for name in shown), title=f"{title} ({_BESIDES[title]} in brackets)")
+            table.columns[0].no_wrap = True
             for column in table.columns[1:]:
                 column.justify = "right"
             for _, line in frame.iterrows():

@@ -36,7 +36,8 @@ from cbe_bench.cli._options import memory_limit_option, out_option, rerun_option
 @click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON to standard output instead of a table.")
 @rerun_option
 @memory_limit_option
-@out_option("Where results go, in time/.")
+@out_option("Where results go, in NAME/.")
+@click.option("--name", default="time", show_default=True, help="Folder of these results: one for each set of cells.")
 def command(
     dims: str,
     methods: str | None,
@@ -48,6 +49,7 @@ def command(
     rerun: str | None,
     memory_limit: int | None,
     out: Path,
+    name: str,
 ) -> None:
     r"""Time encoding and set it beside Table 2 of the paper; fit how it grows, as in Table 1.
 
@@ -59,7 +61,7 @@ def command(
     Examples:
       cbe-bench time --dims 2^15..2^27
       cbe-bench time --dims 768,25600 --batch 256
-      cbe-bench time --dims 2^10..2^14 --bits d,2d,4d,8d --methods cbe-rand
+      cbe-bench time --dims 2^10..2^14 --bits d,2d,4d,8d --name growth
     """
     from cbe_bench import environment
     from cbe_bench.cli._progress import Progress
@@ -68,7 +70,7 @@ def command(
     from cbe_bench.results import load_rows
     from cbe_bench.runner.timing import choose_methods, parse_dims, plan_times, run_times
 
-    rows_file = out / "time" / "rows.jsonl"
+    rows_file = out / name / "rows.jsonl"
     with environment.limited_memory(memory_limit), parallel.threads(threads), Progress() as progress:
         cells = plan_times(choose_methods(methods), parse_dims(dims), bits, batch)
         try:
@@ -84,5 +86,5 @@ def command(
             click.echo(json.dumps(rows, indent=1))
             return
         progress.show_times(rows)
-        for name in files:
-            progress.message(f"wrote {name}")
+        for file in files:
+            progress.message(f"wrote {file}")

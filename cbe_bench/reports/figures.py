@@ -34,13 +34,15 @@ _LINES = {
     "cbe-rand": ("#0072B2", "--"),
     "cbe-opt": ("#0072B2", "-"),
     "cbe-orth": ("#56B4E9", "-."),
-    "lsh": ("#000000", ":"),
+    "lsh": ("#B8B8B8", "-"),
     "bilinear-rand": ("#D55E00", "--"),
     "bilinear-opt": ("#D55E00", "-"),
     "hd3": ("#009E73", "-."),
     "itq": ("#CC79A7", "-"),
 }
 """Colour and dash of the methods met most often, the same in every figure, apart also in grey."""
+_BROAD = {"lsh": 3.5}
+"""Width of lines that others are expected to cover; they are drawn first."""
 _OTHER_LINES = [("#CC79A7", "--"), ("#E69F00", "-"), ("#009E73", ":"), ("#F0E442", "-"), ("#999999", "-")]
 
 
@@ -70,7 +72,8 @@ def recall_figure(curves: pd.DataFrame, scoring: str, title: str, label: str) ->
             for encoder in encoders:
                 line = panel[panel["encoder"] == encoder]
                 colour, dash = styles[encoder]
-                axis.plot(line["depth"], line["mean"], dash, color=colour, label=encoder)
+                wide = {"linewidth": _BROAD[encoder], "zorder": 1} if encoder in _BROAD else {}
+                axis.plot(line["depth"], line["mean"], dash, color=colour, label=encoder, **wide)
                 low, high = line["mean"] - line["std"], line["mean"] + line["std"]
                 axis.fill_between(line["depth"], low, high, color=colour, alpha=0.15, linewidth=0)
             axis.set(title=f"{n_bits:,} bits", xlabel="retrieved points", xlim=(0, curves["depth"].max()))

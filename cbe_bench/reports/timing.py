@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 _REFERENCE = "cbe-rand"
 _EXPECTED = {
     "lsh": ("d k", lambda d, k: d * k, "d k", lambda d, k: d * k),
-    "bilinear-rand": ("d sqrt(k)", lambda d, k: d * k**0.5, "sqrt(d k)", lambda d, k: (d * k) ** 0.5),
+    "bilinear-rand": (
+        "max(d, k) sqrt(min(d, k))",
+        lambda d, k: np.maximum(d, k) * np.minimum(d, k) ** 0.5,
+        "max(k, sqrt(d k))",
+        lambda d, k: np.maximum(k, (d * k) ** 0.5),
+    ),
     "cbe-rand": (
         "max(d, k) log d",
         lambda d, k: np.maximum(d, k) * np.log(d),
@@ -108,15 +113,17 @@ def _paper_ratio(d: int, name: str) -> float | None:
 def table1(rows: list[Row]) -> pd.DataFrame:
     """Return fitted exponents of growth beside the expected ones.
 
-    For k = d against d; for k > d, at each d with several of them, against k. The expected exponent is the slope of
-    the formula over the same points, so that its logarithm counts.
+    For k = d against d; for k > d, at the largest d, against k. The expected exponent is the slope of the formula over
+    the same points, so that its logarithm counts. Several models are joined for k > d, here as in the paper.
     """
     done = [row for row in rows if row["status"] == "ok"]
     lines = []
     for name in dict.fromkeys(row["encoder"] for row in done):
         mine = [row for row in done if row["encoder"] == name]
         lines.append(_growth(name, [row for row in mine if row["n_bits"] == row["n_features"]], "k = d", "d"))
-        for d in sorted({row["n_features"] for row in mine}):
+        beyond = [row["n_features"] for row in mine if row["n_bits"] > row["n_features"]]
+        if beyond:
+            d = max(beyond)
             more = [row for row in mine if row["n_features"] == d and row["n_bits"] >= d]
             lines.append(_growth(name, more, f"k > d = {d:,}", "k"))
     return pd.DataFrame([line for line in lines if line])
