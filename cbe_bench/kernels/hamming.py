@@ -1,6 +1,6 @@
 """Hamming distances over packed codes.
 
-One code block stays in cache while four queries at a time pass over it, so each word read from memory is
+One block of codes stays in cache while four queries at a time pass over it, so each word read from memory is
 compared many times. Everything is exact, ties included: `top_k` orders equal distances by row, and
 `distance_counts` says how many codes are nearer and how many equally near.
 """
@@ -18,6 +18,15 @@ from cbe_bench.kernels.parallel import for_slices, thread_count
 _BLOCK_BYTES = 1 << 18
 """Bytes of database codes compared with all queries before the next are touched: half of a small L2 cache."""
 
+_SHORT_WORDS = 16
+"""Codes of up to this many words are compared word by word, many codes at once."""
+
+_LARGEST_BLOCK = 512
+"""Codes of a block, at most."""
+
+_LOOK = 64
+"""Distances looked over at once for one that is small enough."""
+
 _MOST_QUERIES = 256
 """Queries of one task: enough to amortise the reading of a block, few enough that counts stay small."""
 
@@ -31,8 +40,37 @@ def _popcount(typing_context, word):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _distances(queries, codes, out):  # type: ignore[no-untyped-def]
+def _distances(queries, codes, by_word, out):  # type: ignore[no-untyped-def]
     """Distances of every query to every code; the number of queries is a multiple of four."""
+    if queries.shape[1] <= by_word.shape[0]:
+        _distances_short(queries, codes, by_word, out)
+    else:
+        _distances_long(queries, codes, out)
+
+
+@njit(nogil=True, cache=True)
+def _distances_short(queries, codes, by_word, out):  # type: ignore[no-untyped-def]
+    """Short codes: the codes are laid out word by word, and the sums run over many codes at once."""
+    n, words = codes.shape
+    for j in range(n):
+        for t in range(words):
+            by_word[t, j] = codes[j, t]
+    for i in range(0, queries.shape[0], 4):
+        out0, out1, out2, out3 = out[i], out[i + 1], out[i + 2], out[i + 3]
+        out[i : i + 4, :n] = 0
+        for t in range(words):
+            q0, q1, q2, q3 = queries[i, t], queries[i + 1, t], queries[i + 2, t], queries[i + 3, t]
+            row = by_word[t]
+            for j in range(n):
+                out0[j] += _popcount(row[j] ^ q0)
+                out1[j] += _popcount(row[j] ^ q1)
+                out2[j] += _popcount(row[j] ^ q2)
+                out3[j] += _popcount(row[j] ^ q3)
+
+
+@njit(nogil=True, cache=True)
+def _distances_long(queries, codes, out):  # type: ignore[no-untyped-def]
+    """Long codes: the sums run along the words of one code."""
     words = queries.shape[1]
     last = codes.shape[0] - 1
     for i in range(0, queries.shape[0], 4):
@@ -77,24 +115,31 @@ def _scan_top(queries, codes, block, distances, rows):  # type: ignore[no-untype
     """Keep the k nearest rows of each query while blocks of codes pass by in row order."""
     k = distances.shape[1]
     out = np.empty((queries.shape[0], block), np.int32)
+    by_word = np.empty((_SHORT_WORDS, block if queries.shape[1] <= _SHORT_WORDS else 0), np.uint64)
     for start in range(0, codes.shape[0], block):
         stop = min(start + block, codes.shape[0])
-        _distances(queries, codes[start:stop], out)
+        _distances(queries, codes[start:stop], by_word, out)
         for i in range(queries.shape[0]):
-            worst = distances[i, k - 1]
-            for j in range(stop - start):
-                if out[i, j] < worst:
-                    _insert(distances[i], rows[i], out[i, j], start + j)
-                    worst = distances[i, k - 1]
+            for first in range(0, stop - start, _LOOK):
+                last = min(first + _LOOK, stop - start)
+                worst = distances[i, k - 1]
+                better = 0
+                for j in range(first, last):  # many at once: most of the time there is none
+                    better += out[i, j] < worst
+                if better:
+                    for j in range(first, last):
+                        if out[i, j] < distances[i, k - 1]:
+                            _insert(distances[i], rows[i], out[i, j], start + j)
 
 
 @njit(nogil=True, cache=True)
 def _scan_counts(queries, codes, block, histogram):  # type: ignore[no-untyped-def]
     """Count, for each query, the codes at every distance."""
     out = np.empty((queries.shape[0], block), np.int32)
+    by_word = np.empty((_SHORT_WORDS, block if queries.shape[1] <= _SHORT_WORDS else 0), np.uint64)
     for start in range(0, codes.shape[0], block):
         stop = min(start + block, codes.shape[0])
-        _distances(queries, codes[start:stop], out)
+        _distances(queries, codes[start:stop], by_word, out)
         for i in range(queries.shape[0]):
             for j in range(stop - start):
                 histogram[i, out[i, j]] += 1
@@ -124,7 +169,7 @@ def _for_query_slices(
             f"queries have {queries.shape[1]} bytes a code, the database has {database.shape[1]}: they must agree"
         )
     code_words = _words(database, len(database))
-    block = max(2, _BLOCK_BYTES // (8 * code_words.shape[1]) // 2 * 2)
+    block = min(max(2, _BLOCK_BYTES // (8 * code_words.shape[1]) // 2 * 2), _LARGEST_BLOCK)
 
     def work(part: slice) -> None:
         fours = -(-(part.stop - part.start) // 4) * 4
