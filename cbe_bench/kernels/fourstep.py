@@ -252,7 +252,8 @@ def _begin(  # type: ignore[no-untyped-def]
     x, signs, work, n2, near_re, near_im, step, radices, twiddle_re, twiddle_im, buffers, first, last
 ):
     """Pass 1 over column blocks first..last-1: sign flip, transform down the columns, turn."""
-    n1, d = work.shape[0], x.shape[0]
+    n1, row, d = work.shape[0], work.shape[1], x.shape[0]
+    flat = work.reshape(-1)  # a view of a row for every block would cost more than the block
     a, b = buffers[0], buffers[1]
     edge = np.zeros(WIDTH, x.dtype)
     angles = _angles(first, step)
@@ -268,12 +269,12 @@ def _begin(  # type: ignore[no-untyped-def]
                 edge[:inside] = x[start : start + inside] * signs[start : start + inside]
                 edge[inside:] = 0
                 part(edge, 0, a, j1 * WIDTH)
-            fetch_to_write(work[j1], 2 * column)
+            fetch_to_write(flat, j1 * row + 2 * column)
         z = b if transform_columns(a, b, n1, radices, twiddle_re, twiddle_im) else a
         for k1 in range(n1):
             real, imag = x.dtype.type(angles[k1].real), x.dtype.type(angles[k1].imag)
             angles[k1] *= step[k1]
-            turn(z, k1 * WIDTH, near_re, near_im, k1 * LANES, real, imag, work[k1], 2 * column)
+            turn(z, k1 * WIDTH, near_re, near_im, k1 * LANES, real, imag, flat, k1 * row + 2 * column)
 
 
 @njit(nogil=True, cache=True)
@@ -297,11 +298,10 @@ def _multiply_rows(work, spectrum, far_re, far_im, execute, forward, inverse, bu
             image = b
         angle = -2 * np.pi * k1 / (n1 * n2)
         real, imag = work.dtype.type(np.cos(angle)), work.dtype.type(np.sin(angle))
+        p, p_image = spectrum[k1], spectrum[other]
         for k in range(0, n2, LANES):
             j = 2 * (n2 - k - LANES + shift)
-            multiply_mirrored(
-                a, spectrum[k1], c, 2 * k, image, spectrum[other], d, j, far_re, far_im, k, real, imag
-            )  # fmt: skip
+            multiply_mirrored(a, p, c, 2 * k, image, p_image, d, j, far_re, far_im, k, real, imag)
         execute_plan(execute, inverse, c.ctypes.data, work[k1].ctypes.data)
         if other != k1:
             execute_plan(execute, inverse, d.ctypes.data, work[other].ctypes.data)
@@ -329,7 +329,8 @@ def _finish(  # type: ignore[no-untyped-def]
 
     The vector `ahead`, which comes next, is brought into the cache meanwhile.
     """
-    n1 = work.shape[0]
+    n1, row = work.shape
+    flat = work.reshape(-1)
     a, b = buffers[0], buffers[1]
     angles = _angles(first, step)
     for block in range(first, last):
@@ -337,8 +338,8 @@ def _finish(  # type: ignore[no-untyped-def]
         for k1 in range(n1):
             real, imag = work.dtype.type(angles[k1].real), work.dtype.type(angles[k1].imag)
             angles[k1] *= step[k1]
-            fetch_to_read(work[k1], 2 * column + WIDTH)
-            turn_back(work[k1], 2 * column, near_re, near_im, k1 * LANES, real, imag, a, k1 * WIDTH)
+            fetch_to_read(flat, k1 * row + 2 * column + WIDTH)
+            turn_back(flat, k1 * row + 2 * column, near_re, near_im, k1 * LANES, real, imag, a, k1 * WIDTH)
         z = b if transform_columns(a, b, n1, radices, twiddle_re, twiddle_im) else a
         for j1 in range(n1):
             start = 2 * (j1 * n2 + column)

@@ -46,10 +46,10 @@ class _Code:
     def reals(self, argument: int, index: Any, lanes: int = LANES) -> Any:
         return self.builder.load(self._place(argument, index, self.real, lanes), align=self.align)
 
-    def bytes(self, argument: int, index: Any) -> Any:
-        """Load a byte for each real number and make it one."""
-        loaded = self.builder.load(self._place(argument, index, ir.IntType(8), WIDTH), align=1)
-        return self.builder.sitofp(loaded, ir.VectorType(self.real, WIDTH))
+    def bytes(self, argument: int, index: Any, lanes: int) -> Any:
+        """Load bytes and make them real numbers."""
+        loaded = self.builder.load(self._place(argument, index, ir.IntType(8), lanes), align=1)
+        return self.builder.sitofp(loaded, ir.VectorType(self.real, lanes))
 
     def scalar(self, argument: int, index: Any) -> Any:
         """Load a real number that never changes, in all lanes."""
@@ -123,6 +123,23 @@ class _Code:
         first, second = (total, difference) if 8 * k == n else (difference, self.builder.fneg(total))
         return self.times(first, half), self.times(second, half)
 
+    def sums_and_differences(self, values: list[Any]) -> list[Any]:
+        """Return the Walsh-Hadamard transform across 2, 4 or 8 vectors."""
+        if len(values) == 1:
+            return values
+        half = len(values) // 2
+        pairs = list(zip(values[:half], values[half:], strict=True))
+        sums, differences = [self.plus(a, b) for a, b in pairs], [self.minus(a, b) for a, b in pairs]
+        return self.sums_and_differences(sums) + self.sums_and_differences(differences)
+
+    def within(self, values: Any) -> Any:
+        """Return the Walsh-Hadamard transform of the sixteen numbers of a vector."""
+        for distance in (1, 2, 4, 8):
+            partner = self._shuffle(values, values, [lane ^ distance for lane in range(LANES)])
+            signs = ir.Constant(values.type, [-1.0 if lane & distance else 1.0 for lane in range(LANES)])
+            values = self.plus(self.times(values, signs), partner)
+        return values
+
     def transform(self, values: list[Complex]) -> list[Complex]:
         """Return the discrete Fourier transform across 2, 4 or 8 vectors."""
         n = len(values)
@@ -193,7 +210,9 @@ def flip(typing_context, x, i, signs, out, o):  # type: ignore[no-untyped-def]
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         code = _Code(context, builder, signature, args)
-        code.store_parted(3, args[4], code.part(code.times(code.reals(0, args[1], WIDTH), code.bytes(2, args[1]))))
+        code.store_parted(
+            3, args[4], code.part(code.times(code.reals(0, args[1], WIDTH), code.bytes(2, args[1], WIDTH)))
+        )
         return context.get_dummy_value()
 
     at = types.intp
@@ -270,6 +289,47 @@ def exchanged_pairs(typing_context, z, i, out, o):  # type: ignore[no-untyped-de
 
     at = types.intp
     return types.void(z, at, out, at), codegen
+
+
+def _hadamard(radix: int) -> Any:
+    def hadamard(typing_context, x, i, step):  # type: ignore[no-untyped-def]
+        def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+            code = _Code(context, builder, signature, args)
+            places = [args[1]]
+            for _ in range(radix - 1):
+                places.append(builder.add(places[-1], args[2]))
+            values = code.sums_and_differences([code.reals(0, place) for place in places])
+            for place, value in zip(places, values, strict=True):
+                code.store(0, place, value)
+            return context.get_dummy_value()
+
+        at = types.intp
+        return types.void(x, at, at), codegen
+
+    return intrinsic(hadamard)
+
+
+hadamard2, hadamard4, hadamard8 = _hadamard(2), _hadamard(4), _hadamard(8)
+"""Walsh-Hadamard transform across vectors: of x[i:], x[i + step:], ..., sixteen numbers each, in place."""
+
+
+@intrinsic
+def hadamard_start(typing_context, x, i, signs, k):  # type: ignore[no-untyped-def]
+    """Flip the signs of the 128 numbers x[i:] by the bytes signs[k:] and transform them among themselves, in place."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        code = _Code(context, builder, signature, args)
+        places = [code.shift(args[1], LANES * number) for number in range(8)]
+        values = []
+        for number, place in enumerate(places):
+            flips = code.bytes(2, code.shift(args[3], LANES * number), LANES)
+            values.append(code.within(code.times(code.reals(0, place), flips)))
+        for place, value in zip(places, code.sums_and_differences(values), strict=True):
+            code.store(0, place, value)
+        return context.get_dummy_value()
+
+    at = types.intp
+    return types.void(x, at, signs, at), codegen
 
 
 def _prefetching(write: int) -> Any:

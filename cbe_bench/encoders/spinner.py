@@ -1,0 +1,77 @@
+"""Spinners: sign(H D3 H D2 H D1 x), H a Walsh-Hadamard matrix and D1, D2, D3 random signs.
+
+A pseudo-random rotation in O(d log d) time with additions only, known from FALCONN and used for rotations in vector
+databases: what one would choose today instead of a circulant matrix. Vectors are padded with zeros to a power of two;
+the first k values are the code. More bits than that length come from further, independent blocks.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbe_bench.encoders.base import Encoder, register
+from cbe_bench.kernels.bits import Codes, code_bytes
+from cbe_bench.kernels.hadamard import padded_length, spin
+
+_ROUNDS = 3
+
+
+@register("hd3")
+class HD3(Encoder):
+    """Three rounds of sign flips and Walsh-Hadamard transforms.
+
+    Parameters
+    ----------
+    n_bits : int or None
+        Bits of a code; None means as many as there are features.
+    random_state : int, RandomState or None
+        Decides the signs.
+
+    Attributes
+    ----------
+    signs_ : int8 array of shape (blocks, 3, padded length)
+        The sign flips of each block of bits.
+    """
+
+    @property
+    def nested(self) -> bool:
+        """The first bits are the same however many follow."""
+        return True
+
+    def _blocks(self, n_features: int) -> int:
+        return -(-self.bits(n_features) // padded_length(n_features))
+
+    def _fit(self, X: NDArray, seed: int) -> None:
+        length, blocks = padded_length(X.shape[1]), self._blocks(X.shape[1])
+        self.signs_ = np.empty((blocks, _ROUNDS, length), np.int8)
+        for block in range(blocks):
+            rng = np.random.default_rng([seed, block])
+            self.signs_[block] = 2 * rng.integers(0, 2, (_ROUNDS, length), dtype=np.int8) - 1
+
+    def _project(self, X: NDArray) -> NDArray:
+        out = np.empty((len(X), self.n_bits_), X.dtype)
+        length = self.signs_.shape[2]
+        for block, signs in enumerate(self.signs_):
+            part = out[:, block * length : (block + 1) * length]
+            spin(X, signs, part, np.empty((len(X), 0), np.uint8), part.shape[1])
+        return out
+
+    def _encode(self, X: NDArray) -> Codes:
+        length = self.signs_.shape[2]
+        if len(self.signs_) > 1 and length % 8:
+            return super()._encode(X)
+        codes = np.empty((len(X), code_bytes(self.n_bits_)), np.uint8)
+        for block, signs in enumerate(self.signs_):
+            n_bits = min(length, self.n_bits_ - block * length)
+            first = block * length // 8
+            part = codes[:, first : first + code_bytes(n_bits)]
+            spin(X, signs, np.empty((len(X), 0), X.dtype), part, n_bits)
+        return codes
+
+    def memory_bytes(self, n_features: int) -> int:
+        """Estimate the bytes needed to fit and to encode beside input and output."""
+        return padded_length(n_features) * (_ROUNDS * self._blocks(n_features) + 16) + (1 << 24)
+
+    def work(self, n_features: int) -> float:
+        """Estimate the cost of encoding one vector: three transforms a block, of additions only."""
+        length = padded_length(n_features)
+        return 5.0 * self._blocks(n_features) * _ROUNDS * length * np.log2(length + 1)
