@@ -12,9 +12,19 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(name)
-    from cbe_bench.encoders import encoder_classes
+    try:
+        return _public()[name]
+    except KeyError:
+        raise AttributeError(f"module 'cbe_bench' has no attribute {name!r}") from None
 
-    for cls in encoder_classes().values():
-        if cls.__name__ == name:
-            return cls
-    raise AttributeError(f"module 'cbe_bench' has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return [*globals(), *_public()]
+
+
+def _public() -> dict[str, Any]:
+    """Return the encoder classes, and the functions that make and load encoders, by name."""
+    from cbe_bench.encoders import encoder_classes, load_encoder, make_encoder
+
+    classes = {cls.__name__: cls for cls in encoder_classes().values()}
+    return {**classes, "make_encoder": make_encoder, "load_encoder": load_encoder}

@@ -1,10 +1,13 @@
 """Files kept between runs in the user's cache directory, and files that appear whole or not at all."""
 
+import logging
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+logger = logging.getLogger(__name__)
 
 
 def cache_directory() -> Path:
@@ -17,6 +20,15 @@ def cache_directory() -> Path:
     return user_cache_path("cbe-bench")
 
 
+def remember(path: Path, content: bytes) -> None:
+    """Keep what can be computed again; where it cannot be written, it is lost with a warning."""
+    try:
+        with whole_file(path) as temporary:
+            temporary.write_bytes(content)
+    except OSError as error:
+        logger.warning("%s could not be kept for the next run: %s", path.name, error.strerror or error)
+
+
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Give a temporary path to write to; it becomes `path` in one step at the end, and vanishes on an error."""
@@ -26,6 +38,8 @@ def whole_file(path: Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
         mask = os.umask(0)
         os.umask(mask)
         temporary.chmod(0o666 & ~mask)

@@ -4,6 +4,7 @@ Every message about a bad configuration comes from here: one line with the file,
 is allowed.
 """
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -22,7 +23,7 @@ SCALES: dict[str, dict[str, int]] = {
 }
 """Sizes of the three parts of a split at each scale; a configuration may set others."""
 
-Positive = Annotated[int, Field(gt=0, strict=True)]
+Positive = Annotated[int, Field(gt=0, lt=2**31, strict=True)]
 
 
 class _Strict(BaseModel):
@@ -39,7 +40,7 @@ class DataConfig(_Strict):
     dim: Positive
     """Dimensions of its vectors."""
     keep_dims: Positive | None = None
-    """Use only this many dimensions, chosen at random by seed."""
+    """Use only this many dimensions, chosen at random by seed; all of them where there are no more."""
     stand_in: bool = True
     """Use synthetic features of the same shape where the file is absent."""
 
@@ -56,7 +57,7 @@ class EncoderConfig(_Strict):
 class Config(_Strict):
     """One experiment."""
 
-    name: str
+    name: Annotated[str, Field(pattern=r"^[\w][\w.-]*$")]
     """The folder its results go to; the name of its file unless given."""
     title: str
     experiment: Literal["retrieval"]
@@ -85,7 +86,7 @@ class Config(_Strict):
     @property
     def n_features(self) -> int:
         """Dimensions of the vectors an encoder sees."""
-        return self.data.keep_dims or self.data.dim
+        return min(self.data.keep_dims or self.data.dim, self.data.dim)
 
 
 def load_config(path: str | Path, scale: str = "quick", overrides: Iterable[str] = ()) -> Config:
@@ -95,6 +96,10 @@ def load_config(path: str | Path, scale: str = "quick", overrides: Iterable[str]
     and the overrides.
     """
     raw = _read_yaml(Path(path))
+    chosen = [_read_override(override) for override in overrides]
+    for key, value in chosen:
+        if key.startswith("scales."):
+            _set(raw, key, value, "--set")
     special = raw.pop("scales", None) or {}
     if not isinstance(special, dict) or not all(isinstance(part, dict) for part in special.values()):
         raise InputError(f"{path}: scales: must map a scale to keys and their values")
@@ -102,20 +107,37 @@ def load_config(path: str | Path, scale: str = "quick", overrides: Iterable[str]
         if name not in SCALES:
             raise InputError(f"{path}: scales.{name}: unknown scale; {did_you_mean(str(name), SCALES)}")
     tree: dict[str, Any] = {"name": Path(path).stem, **SCALES[scale], **raw}
+    _expand_encoders(tree)
     for key, value in special.get(scale, {}).items():
         _set(tree, key, value, f"{path}: scales.{scale}")
-    for override in overrides:
-        key, equals, text = override.partition("=")
-        if not equals:
-            raise InputError(f"--set {override}: must be key=value")
-        try:
-            value = yaml.safe_load(text)
-        except yaml.YAMLError:
-            raise InputError(f"--set {override}: {text!r} is not a YAML value") from None
-        _set(tree, key, value, "--set")
-        if key == "data.file":  # a file asked for by name is meant: nothing may stand in for it
-            tree["data"]["stand_in"] = False
+    own_file = dict(chosen).get("data.file")
+    if (
+        own_file is not None
+    ):  # asked for by name, it is meant: nothing stands in for it, and results are called after it
+        stem = Path(str(own_file)).stem
+        for key, value in (("name", stem), ("title", stem), ("data.name", stem), ("data.stand_in", False)):
+            _set(tree, key, value, "--set")
+    for key, value in chosen:
+        if not key.startswith("scales."):
+            _set(tree, key, value, "--set")
+    _expand_encoders(tree)
     return _validate(tree, path)
+
+
+def _read_override(text: str) -> tuple[str, Any]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise InputError(f"--set {text}: must be key=value")
+    try:
+        return key, yaml.safe_load(value)
+    except (yaml.YAMLError, ValueError):
+        raise InputError(f"--set {text}: {value!r} is not a YAML value") from None
+
+
+def _expand_encoders(tree: dict[str, Any]) -> None:
+    """Write a bare name of an encoder out as an entry with its label."""
+    if isinstance(tree.get("encoders"), list):
+        tree["encoders"] = [_full_encoder(entry) for entry in tree["encoders"]]
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:
@@ -131,8 +153,8 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else "?"
         raise InputError(f"{path}: line {line}: {error.problem}") from None
-    except yaml.YAMLError as error:
-        raise InputError(f"{path}: not YAML ({error})") from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise InputError(f"{path}: not YAML ({str(error).splitlines()[0]})") from None
     if not isinstance(raw, dict):
         raise InputError(f"{path}: must hold keys and values, found {type(raw).__name__}")
     return raw
@@ -145,6 +167,9 @@ class _UniqueKeys(yaml.SafeLoader):
         seen = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, str):
+                problem = f"keys are words, found {key!r}"
+                raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
             if key in seen:
                 raise yaml.constructor.ConstructorError(None, None, f"key {key!r} given twice", key_node.start_mark)
             seen.add(key)
@@ -169,9 +194,6 @@ def _set(tree: dict[str, Any], key: str, value: Any, where: str) -> None:
 
 
 def _validate(tree: dict[str, Any], path: str | Path) -> Config:
-    encoders = tree.get("encoders")
-    if isinstance(encoders, list):
-        tree["encoders"] = [_full_encoder(entry) for entry in encoders]
     try:
         config = Config.model_validate(tree)
     except ValidationError as error:
@@ -200,7 +222,7 @@ def _one_line(error: ValidationError) -> str:
         return f"{key}: unknown key; {did_you_mean(str(first['loc'][-1]), model.model_fields)}"
     if first["type"] == "missing":
         return f"{key}: this key is required"
-    message = first["msg"].removeprefix("Value error, ")
+    message = first["msg"].removeprefix("Value error, ").replace("tuple", "list").split(" or instance of")[0]
     found = "" if isinstance(first["input"], dict | list | tuple) else f"found {first['input']!r}; "
     return f"{key}: {found}{message[0].lower()}{message[1:]}"
 
@@ -208,8 +230,6 @@ def _one_line(error: ValidationError) -> str:
 def _problems(config: Config) -> Iterable[str]:
     """Find what is well-formed but cannot work."""
     data = config.data
-    if data.keep_dims and data.keep_dims > data.dim:
-        yield f"data.keep_dims: found {data.keep_dims}; the vectors have {data.dim} dimensions"
     if data.file is None and not data.stand_in:
         yield "data.file: required where data.stand_in is false"
     if config.learn > config.database:
@@ -217,7 +237,14 @@ def _problems(config: Config) -> Iterable[str]:
     least = max(config.neighbours, config.depth)
     if config.database < least:
         yield f"database: found {config.database}; neighbours and depth need at least {least} rows"
+    settings = [(entry.name, repr(sorted(entry.params.items()))) for entry in config.encoders]
     for place, entry in enumerate(config.encoders):
+        if settings.index(settings[place]) < place:
+            yield f"encoders.{place}: the same method and parameters as encoders.{settings.index(settings[place])}"
+        try:
+            json.dumps(entry.params)
+        except TypeError as error:
+            yield f"encoders.{place}.params: {str(error).lower()}"
         try:
             for n_bits in config.bits:
                 params = PROTOCOLS[config.protocol].params_for(entry.name) | entry.params

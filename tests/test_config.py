@@ -1,5 +1,7 @@
 """Every way a configuration can be wrong, told with the file and the key."""
 
+import datetime
+
 import pytest
 import yaml
 
@@ -41,10 +43,23 @@ def test_scales_and_overrides_in_order(tmp_path):
     assert config.database == 700
 
 
-def test_a_file_asked_for_by_name_has_no_stand_in(tmp_path):
+def test_a_file_asked_for_by_name_has_no_stand_in_and_gives_its_name(tmp_path):
     path = write(tmp_path, GOOD)
     assert load_config(path).data.stand_in
-    assert not load_config(path, overrides=["data.file=mine.h5"]).data.stand_in
+    own = load_config(path, overrides=["title=Mine", "data.file=some/mine.h5"])
+    assert not own.data.stand_in
+    assert (own.name, own.title, own.data.name) == ("mine", "Mine", "mine")
+
+
+def test_any_key_can_be_overridden(tmp_path):
+    overrides = ["encoders.0.params.rows=random", "encoders.1.params={}", "scales.smoke.bits=[4]"]
+    config = load_config(write(tmp_path, GOOD), "smoke", overrides)
+    assert config.encoders[0].params == {"rows": "random"}
+    assert config.bits == (4,)
+
+
+def test_dimensions_kept_are_at_most_those_there_are(tmp_path):
+    assert load_config(write(tmp_path, GOOD), "smoke", ["data.dim=20"]).n_features == 20
 
 
 @pytest.mark.parametrize("name", ["flickr"])
@@ -88,10 +103,13 @@ def test_our_configurations_are_valid(name, scale):
         ({"protocol": "papers"}, r"protocol: found 'papers'; input should be 'paper' or 'released-code'"),
         ({"learn": 20_000}, r"learn: found 20000; the database it is drawn from has 10000 rows"),
         ({"database": 50, "learn": 10}, r"database: found 50; neighbours and depth need at least 100 rows"),
+        ({"encoders": ["lsh", {"name": "lsh", "label": "again"}]}, r"encoders\.1: the same method and parameters as"),
         (
-            {"data": {"name": "x", "dim": 4, "keep_dims": 5}},
-            r"data\.keep_dims: found 5; the vectors have 4 dimensions",
+            {"encoders": [{"name": "lsh", "params": {"store": datetime.date(2020, 1, 1)}}]},
+            r"encoders\.0\.params: .*date",
         ),
+        ({"name": "../out"}, r"name: found '../out'"),
+        ({"bits": 64}, r"bits: found 64; input should be a valid list"),
         ({"data": {"name": "x", "dim": 4, "stand_in": False}}, r"data\.file: required where"),
         ({"scales": {"smok": {}}}, r"scales\.smok: unknown scale; did you mean 'smoke'\?"),
         ({"scales": [1]}, r"scales: must map a scale"),
@@ -112,6 +130,8 @@ def test_bad_content_is_told_with_its_key(change, message, tmp_path):
         ("just words", "must hold keys and values, found str"),
         ("", "must hold keys and values, found NoneType"),
         ("a: \x00", "not YAML"),
+        ("a: 2020-13-45", "not YAML"),
+        ("? [a]\n: 1", "line 1: keys are words"),
     ],
 )
 def test_bad_yaml_is_told(text, message, tmp_path):
@@ -132,6 +152,7 @@ def test_missing_file_names_the_nearest(tmp_path):
         ("bits=[1", "is not a YAML value"),
         ("data.name.x=1", "there is nothing under 'name'"),
         ("encoders.7.label=x", "there is nothing under '7'"),
+        ("title=2020-13-45", "is not a YAML value"),
         ("bits.9=4", "there is no position '9'"),
         ("colour=red", "colour: unknown key"),
     ],

@@ -13,27 +13,29 @@ def test_append_and_load_latest_of_each_key(tmp_path):
     path = tmp_path / "deep" / "rows.jsonl"
     assert load_rows(path) == []
     for key, value in (("a", 1), ("b", 2), ("a", 3)):
-        append_row(path, {"key": key, "value": value})
-    assert load_rows(path) == [{"key": "a", "value": 3}, {"key": "b", "value": 2}]
+        append_row(path, {"key": key, "status": "ok", "value": value})
+    assert [(row["key"], row["value"]) for row in load_rows(path)] == [("a", 3), ("b", 2)]
 
 
 def test_a_torn_last_line_is_ignored_and_does_not_spoil_the_next(tmp_path):
     path = tmp_path / "rows.jsonl"
-    append_row(path, {"key": "a"})
+    append_row(path, {"key": "a", "status": "ok"})
     whole = path.read_bytes()
-    line = json.dumps({"key": "b", "value": 12}).encode()
+    line = json.dumps({"key": "b", "params": {"x": [1]}, "status": "ok", "value": 12}).encode()
     for cut in range(1, len(line)):
         path.write_bytes(whole + line[:cut])
-        assert load_rows(path) == [{"key": "a"}]
-        append_row(path, {"key": "c"})
-        assert load_rows(path) == [{"key": "a"}, {"key": "c"}]
+        assert [row["key"] for row in load_rows(path)] == ["a"]
+        append_row(path, {"key": "c", "status": "ok"})
+        assert [row["key"] for row in load_rows(path)] == ["a", "c"]
 
 
 def test_foreign_content_is_told_with_its_line(tmp_path):
     path = tmp_path / "rows.jsonl"
-    path.write_text('{"key": "a"}\n{"no": "key"}\n{"key": "b"}\n')
-    with pytest.raises(InputError, match="line 2 is not a result row"):
-        load_rows(path)
+    good = '{"key": "a", "status": "ok"}'
+    for bad in ('{"no": "key"}', "[1]", '{"key": "b"}'):
+        path.write_text(f"{good}\n{bad}\n{good}\n")
+        with pytest.raises(InputError, match="line 2 is not a result row"):
+            load_rows(path)
 
 
 def test_key_depends_on_everything_but_order():

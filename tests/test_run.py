@@ -75,7 +75,7 @@ def test_smoke_run_writes_rows_tables_and_figures(tmp_path):
     assert len(table) == 8
     curves = pd.read_csv(folder / "recall.csv")
     one = curves.query("encoder == 'lsh' and bits == 64 and scoring == 'symmetric' and depth == 10")
-    row = next(row for row in rows if (row["label"], row["n_bits"]) == ("lsh", 64))
+    row = next(row for row in rows if (row["encoder"], row["n_bits"]) == ("lsh", 64))
     assert one["mean"].item() == pytest.approx(row["recall"][9], rel=1e-5)
 
 
@@ -140,8 +140,8 @@ def test_cells_over_the_memory_limit_are_skipped_with_the_estimate(tmp_path):
     assert {row["status"] for row in rows} == {"skipped"}
     assert all("the memory limit is 100 MiB" in row["reason"] for row in rows)
     assert "8 skipped" in result.output
-    again = run("--out", tmp_path, *SMALL, "--rerun", "failed")
-    assert "8 ok" in again.output
+    again = run("--out", tmp_path, *SMALL)
+    assert "8 ok" in again.output, "what was skipped is judged anew"
 
 
 def test_timeout_ends_a_cell_not_the_run(tmp_path):
@@ -161,7 +161,7 @@ def test_a_failing_encoder_is_a_row_not_a_crash(tmp_path, monkeypatch):
     monkeypatch.setattr(LSH, "_fit", broken)
     result = run("--out", tmp_path, *SMALL, code=1)
     failed = [row for row in rows_in(tmp_path) if row["status"] == "failed"]
-    assert {row["label"] for row in failed} == {"lsh"}
+    assert {row["encoder"] for row in failed} == {"lsh"}
     assert {row["reason"] for row in failed} == {"ArithmeticError: on purpose"}
     assert "6 ok, 2 failed" in result.output
     table = pd.read_csv(tmp_path / "smoke" / "flickr" / "table.csv")
@@ -174,6 +174,40 @@ def test_rerun_all_computes_again(tmp_path):
     lines = (tmp_path / "smoke" / "flickr" / "rows.jsonl").read_text().splitlines()
     assert len(lines) == 16
     assert len(rows_in(tmp_path)) == 8
+
+
+def test_labels_are_those_of_the_run_that_asks(tmp_path):
+    run("--out", tmp_path, *SMALL, "--set", "encoders=[lsh]")
+    run("--out", tmp_path, *SMALL, "--set", "encoders=[{name: lsh, label: full matrix}]")
+    assert set(pd.read_csv(tmp_path / "smoke" / "flickr" / "table.csv")["encoder"]) == {"full matrix"}
+
+
+def test_a_shorter_code_is_not_skipped_for_a_longer_one(tmp_path):
+    config = load_config(CONFIG, "quick", ["encoders=[lsh]", "seeds=[0]"])
+
+    def cells(limit):
+        with limited_memory(limit):
+            return runner.make_plan(config, "quick", runner.open_data(config, Silent()), tmp_path / "none").cells
+
+    assert {cell.encoded_bits for cell in cells(24 << 30)} == {25_600}
+    tight = max(cell.memory_bytes for cell in cells(1 << 30) if cell.n_bits == 12_800)
+    fitting = [cell for cell in cells(tight) if cell.memory_bytes <= tight]
+    assert {(cell.n_bits, cell.encoded_bits) for cell in fitting} == {(k, 12_800) for k in (3_200, 6_400, 12_800)}
+
+
+def test_bad_rows_of_a_later_seed_end_the_run_before_it_begins(tmp_path, user_file):
+    args = ["--set", "data.dim=40", "--set", "bits=[16]", "--set", "database=100", "--set", "queries=5"]
+    args += ["--set", "learn=50"]
+    config = load_config(CONFIG, "smoke", [f"data.file={user_file}", *args[1::2], "seeds=[0, 1]"])
+    with runner.open_data(config, Silent()) as features:
+        used = [runner._split(config, features, seed) for seed in (0, 1)]
+    only_later = min(set(used[1].database) - set(used[0].database) - set(used[0].queries))
+    with h5py.File(user_file, "a") as file:
+        file["features"][only_later] = np.nan
+    both = ["--set", f"data.file={user_file}", *args, "--set", "seeds=[0, 1]"]
+    result = run("--out", tmp_path / "out", *both, code=2)
+    assert f"row {only_later} holds NaN" in result.output
+    assert not list((tmp_path / "out").rglob("rows.jsonl"))
 
 
 def test_dry_run_lists_and_writes_nothing(tmp_path):
@@ -203,15 +237,16 @@ MINE = ["--set", "data.dim=40", "--set", "data.keep_dims=null", "--set", "bits=[
 def test_a_user_file_is_used_and_named(tmp_path, user_file):
     result = run("--out", tmp_path / "out", "--set", f"data.file={user_file}", *MINE)
     assert "mine (user): 1,000 database rows, 50 queries, d = 40" in result.output
-    assert {(row["data"], row["data_kind"]) for row in rows_in(tmp_path / "out")} == {("mine", "user")}
+    rows = load_rows(tmp_path / "out" / "smoke" / "mine" / "rows.jsonl")
+    assert {(row["data"], row["data_kind"]) for row in rows} == {("mine", "user")}
 
 
 @pytest.mark.parametrize(
     "spoil, message",
     [
         (
-            lambda data: data[:549],
-            "549 rows; 50 queries, 500 rows to learn from and a database of at least 100 need 550",
+            lambda data: data[:149],
+            "149 rows; 50 queries, 0 rows to learn from and a database of at least 100 need 150",
         ),
         (
             lambda data: np.where(np.arange(len(data))[:, None] == 7, np.nan, data),
@@ -231,7 +266,7 @@ def test_bad_files_end_with_one_line_and_nothing_written(spoil, message, tmp_pat
     assert message in result.output
     assert "Traceback" not in result.output
     assert result.output.splitlines()[-1].startswith("error: ")
-    assert not (tmp_path / "out").exists()
+    assert not [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
 
 
 def test_missing_file_asked_for_by_name(tmp_path):
@@ -245,7 +280,9 @@ def test_bad_arguments(tmp_path):
     blocked = tmp_path / "smoke"
     blocked.mkdir()
     (blocked / "flickr").write_text("in the way")
-    assert "is a file; results need a folder" in run("--out", tmp_path, code=2).output
+    assert "results cannot be written there" in run("--out", tmp_path, code=2).output
+    assert "results cannot be written there" in run("--out", "/proc/nowhere", code=2).output
+    assert "is not a size" in run("--memory-limit", "1.2.3", code=2).output
 
 
 def test_module_and_command_are_the_same():

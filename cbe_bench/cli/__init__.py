@@ -29,14 +29,19 @@ class _Verbs(click.Group):
         try:
             return super().invoke(ctx)
         except InputError as error:
-            click.echo(f"error: {error}", err=True)
-            ctx.exit(2)
+            message = str(error)
+        except MemoryError as error:
+            message = f"not enough memory: {error}"
+        except OSError as error:
+            message = f"{error.filename or 'a file'}: {error.strerror or error}"
+        click.echo(f"error: {message}", err=True)
+        return ctx.exit(2)
 
 
 @click.command(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="cbe-bench")
 def main() -> None:
-    r"""Binary codes from circulant matrices, and everything one would compare them with.
+    """Binary codes from circulant matrices, and everything one would compare them with.
 
     \b
     A first look, in seconds, on synthetic data:

@@ -1,11 +1,14 @@
 """Options that several verbs share."""
 
 import re
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
+
+from cbe_bench.errors import InputError
 
 
 class Bytes(click.ParamType):
@@ -15,8 +18,8 @@ class Bytes(click.ParamType):
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Read a size."""
-        match = re.fullmatch(r"\s*([\d.]+)\s*([kmgt]?)(i?b)?\s*", str(value), re.IGNORECASE)
-        if not match:
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?b)?\s*", str(value), re.IGNORECASE)
+        if not match or not float(match[1]):
             self.fail(f"{value!r} is not a size; write it as 8GiB or 500MiB", param, ctx)
         return int(float(match[1]) * 1024 ** " kmgt".index(match[2].lower() or " "))
 
@@ -29,8 +32,18 @@ memory_limit_option = click.option(
 rerun_option = click.option(
     "--rerun",
     type=click.Choice(["failed", "all"]),
-    help="Run again what failed, timed out or was skipped, or everything.",
+    help="Run again what failed or timed out, or everything.",
 )
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder that can be written to, or tell why there is none, before anything is computed for it."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise InputError(f"{path}: results cannot be written there ({error.strerror})") from None
 
 
 def out_option(text: str) -> Callable[[Any], Any]:

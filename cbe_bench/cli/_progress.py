@@ -16,7 +16,6 @@ from cbe_bench.runner.retrieval import Plan
 
 _BESIDE = ("_paper", "_expected")
 """Columns that end so belong beside the column they are named after."""
-_BESIDES = {"Encoding one vector": "the paper's value", "Exponents of growth": "expected"}
 
 
 class Progress:
@@ -47,8 +46,13 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Take the bars away."""
         if self._overall is not None:
             self._bars.stop()
+            self._overall = self._step = None
 
     def message(self, text: str) -> None:
         """Print a line."""
@@ -119,26 +123,36 @@ class Progress:
         """Print Table 2 with the paper's values in brackets, and Table 1 where there are points enough."""
         from cbe_bench.reports.timing import table1, table2
 
+        self.stop()
+        batch = rows[0]["batch"]
+        how = f"Encoding in batches of {batch}, for each vector" if batch > 1 else "Encoding one vector"
+        self._show(table2(rows), f"{how} (the paper's value in brackets)")
+        self._show(table1(rows), "Exponents of growth (expected in brackets)")
+
+    @staticmethod
+    def _show(frame: Any, title: str) -> None:
+        if not len(frame):
+            return
         console = Console()
-        for frame, title in ((table2(rows), "Encoding one vector"), (table1(rows), "Exponents of growth")):
-            if not len(frame):
-                continue
-            names = [str(name) for name in frame.columns]
-            shown = [name for name in names if not name.endswith(_BESIDE)]
-            table = Table(*(name.replace("_", " ") for name in shown), title=f"{title} ({_BESIDES[title]} in brackets)")
-            table.columns[0].no_wrap = True
-            for column in table.columns[1:]:
-                column.justify = "right"
-            for _, line in frame.iterrows():
-                table.add_row(*(_beside(line, name) for name in shown))
-            console.print(table)
+        shown = [str(name) for name in frame.columns if not str(name).endswith(_BESIDE)]
+        table = Table(*(name.replace("_", " ") for name in shown), title=title)
+        for number, column in enumerate(table.columns):
+            column.no_wrap = True
+            column.justify = "right" if number else "left"
+        for _, line in frame.iterrows():
+            table.add_row(*(_beside(line, name) for name in shown))
+        if not console.is_terminal:  # a file has no width
+            console = Console(width=Console(width=1000).measure(table).maximum)
+        console.print(table)
 
     def show_result(self, rows: list[Row], files: list[str]) -> None:
         """Print how the cells ended and which files were written."""
+        self.stop()
         counts = {
             status: sum(row["status"] == status for row in rows) for status in ("ok", "skipped", "failed", "timeout")
         }
-        self.message(", ".join(f"{count} {status}" for status, count in counts.items() if count))
+        again = "; --rerun failed tries them again" if counts["failed"] + counts["timeout"] else ""
+        self.message(", ".join(f"{count} {status}" for status, count in counts.items() if count) + again)
         for name in files:
             self.message(f"wrote {name}")
 

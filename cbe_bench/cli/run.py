@@ -4,8 +4,7 @@ from pathlib import Path
 
 import click
 
-from cbe_bench.cli._options import memory_limit_option, out_option, rerun_option
-from cbe_bench.errors import InputError
+from cbe_bench.cli._options import make_folder, memory_limit_option, out_option, rerun_option
 
 
 @click.command(name="run")
@@ -46,7 +45,7 @@ def command(
     timeout: float | None,
     threads: int | None,
 ) -> None:
-    r"""Run the experiment that CONFIG describes; write its rows, tables and figures.
+    """Run the experiment that CONFIG describes; write its rows, tables and figures.
 
     A row is written as each cell ends. Stop with Ctrl-C whenever you like: the next run goes on where this one
     stopped.
@@ -67,8 +66,6 @@ def command(
 
     settings = load_config(config, scale, overrides)
     folder = out / scale / settings.name
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder}: is a file; results need a folder there")
     rows_file = folder / "rows.jsonl"
     with (
         environment.limited_memory(memory_limit),
@@ -84,6 +81,7 @@ def command(
         if dry_run:
             progress.show_plan(plan)
             return
+        make_folder(folder)
         done = len(plan.cells) - len(plan.pending)
         if done:
             progress.message(f"going on: {done} of {len(plan.cells)} cells are in {rows_file}")
@@ -92,8 +90,8 @@ def command(
         except KeyboardInterrupt:
             progress.message("stopped; the same command goes on from here")
             raise SystemExit(130) from None
-        wanted = {cell.key for cell in plan.cells}
-        rows = [row for row in load_rows(rows_file) if row["key"] in wanted]
+        labels = {cell.key: cell.encoder.label for cell in plan.cells}
+        rows = [{**row, "label": labels[row["key"]]} for row in load_rows(rows_file) if row["key"] in labels]
         environment.write_description(folder / "environments.json")
         files = write_retrieval(rows, settings.title, folder)
         progress.show_result(rows, files)

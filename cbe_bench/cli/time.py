@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from cbe_bench.cli._options import memory_limit_option, out_option, rerun_option
+from cbe_bench.cli._options import make_folder, memory_limit_option, out_option, rerun_option
 
 
 @click.command(name="time")
@@ -51,7 +51,7 @@ def command(
     out: Path,
     name: str,
 ) -> None:
-    r"""Time encoding and set it beside Table 2 of the paper; fit how it grows, as in Table 1.
+    """Time encoding and set it beside Table 2 of the paper; fit how it grows, as in Table 1.
 
     Timed is projection, sign and packing of vectors in memory, on pinned cores. Drawing the parameters, and the FFT
     plans and tables the first call builds, are timed apart. Methods of one dimension take turns, so that ratios hold
@@ -73,6 +73,7 @@ def command(
     rows_file = out / name / "rows.jsonl"
     with environment.limited_memory(memory_limit), parallel.threads(threads), Progress() as progress:
         cells = plan_times(choose_methods(methods), parse_dims(dims), bits, batch)
+        make_folder(rows_file.parent)
         try:
             run_times(cells, rows_file, progress, rerun=rerun, budget=budget)
         except KeyboardInterrupt:

@@ -6,6 +6,7 @@ read, with the rows that hold it.
 
 import hashlib
 import json
+import re
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, Self
@@ -13,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.cache import cache_directory, whole_file
+from cbe_bench.cache import cache_directory, remember
 from cbe_bench.errors import InputError
 
 Matrix = NDArray[np.float32]
@@ -67,10 +68,11 @@ class Features(ABC):
 class HDF5Features(Features):
     """An HDF5 file with ``/features`` (rows x dimensions, float16, float32 or float64) and optional ``/labels``."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, name: str | None = None) -> None:
         import h5py
 
         self.path = Path(path)
+        self.name = name or self.path.stem
         if not self.path.is_file():
             raise InputError(f"{path}: no such file")
         try:
@@ -95,12 +97,14 @@ class HDF5Features(Features):
         if not all(data.shape):
             raise InputError(f"{self.path}: /features has shape {data.shape}; it is empty")
         self.n_rows, self.n_features = map(int, data.shape)
-        self.name = str(self._file.attrs.get("name", self.path.stem))
-        self.kind = str(self._file.attrs.get("kind", "user"))
+        kind = self._file.attrs.get("kind", "user")
+        self.kind = kind.decode() if isinstance(kind, bytes) else str(kind)
         if self.kind not in ("user", "real", "synthetic"):
             raise InputError(f"{self.path}: attribute kind is {self.kind!r}; allowed: user, real, synthetic")
         self._data = self._with_room_for_chunks(h5py, data)
         labels = self._file.get("labels")
+        if labels is not None and not isinstance(labels, h5py.Dataset):
+            raise InputError(f"{self.path}: /labels is not a dataset")
         if labels is not None and labels.shape != (self.n_rows,):
             raise InputError(f"{self.path}: /labels has shape {labels.shape}; {self.n_rows} rows need ({self.n_rows},)")
 
@@ -150,13 +154,12 @@ def file_hash(path: Path) -> str:
     status = path.stat()
     identity = [str(path.resolve()), status.st_size, status.st_mtime_ns]
     name = hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:24]
-    remembered = cache_directory() / "hashes" / name
-    if remembered.is_file():
-        return remembered.read_text()
+    kept = cache_directory() / "hashes" / name
+    if kept.is_file() and re.fullmatch(r"[0-9a-f]{64}", known := kept.read_text()):
+        return known
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    with whole_file(remembered) as temporary:
-        temporary.write_text(digest)
+    remember(kept, digest.encode())
     return digest
 
 

@@ -136,9 +136,9 @@ class Encoder(TransformerMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         params = {**self.get_params(), "random_state": None}
         state = self._fitted_state()
-        arrays = {name: value for name, value in state.items() if isinstance(value, np.ndarray)}
-        scalars = {name: value for name, value in state.items() if name not in arrays}
-        head = json.dumps({"encoder": self.name, "params": params, "scalars": scalars})
+        arrays = {n: value for n, value in state.items() if isinstance(value, np.ndarray) and value.dtype != object}
+        others = {name: value for name, value in state.items() if name not in arrays}
+        head = json.dumps({"encoder": self.name, "params": params, "others": others}, default=_plain)
         arrays["__head__"] = np.array(head)
         with whole_file(Path(path)) as temporary, temporary.open("wb") as file:
             np.savez(file, allow_pickle=False, **arrays)
@@ -162,6 +162,11 @@ class Encoder(TransformerMixin, BaseEstimator, ABC):
         return {name: value for name, value in state.items() if name[0] != "_" or name == "_sklearn_version"}
 
 
+def _plain(value: Any) -> Any:
+    """Return a NumPy scalar or array of names as plain Python."""
+    return value.tolist()
+
+
 def load_encoder(path: str | Path) -> Encoder:
     """Read an encoder that `Encoder.save` wrote."""
     from cbe_bench.encoders import make_encoder
@@ -172,8 +177,11 @@ def load_encoder(path: str | Path) -> Encoder:
             arrays = {name: stored[name] for name in stored.files if name != "__head__"}
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
-    except Exception as error:
-        raise InputError(f"{path}: not a saved encoder ({error})") from None
+    except Exception:
+        raise InputError(f"{path}: not a saved encoder") from None
     encoder = make_encoder(head["encoder"], **head["params"])
-    encoder.__dict__ |= head["scalars"] | arrays
+    others = head["others"]
+    if "feature_names_in_" in others:
+        others["feature_names_in_"] = np.array(others["feature_names_in_"], object)
+    encoder.__dict__ |= others | arrays
     return encoder

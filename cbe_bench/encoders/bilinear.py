@@ -28,9 +28,9 @@ def code_sides(n_bits: int, input_sides: tuple[int, int]) -> tuple[int, int]:
     """Return the sides of the smallest code of at least `n_bits` bits that fits: no side longer than the input's."""
     d1, d2 = input_sides
     for padded in range(n_bits, d1 * d2 + 1):
-        c1, c2 = sides(padded)
-        if c1 <= d1 and c2 <= d2:
-            return c1, c2
+        c1 = next(c1 for c1 in range(min(d1, math.isqrt(padded)), 0, -1) if padded % c1 == 0)
+        if padded // c1 <= d2:
+            return c1, padded // c1
     raise ValueError(f"{n_bits} bits are more than the {d1 * d2} features of one block")
 
 

@@ -18,6 +18,8 @@ from cbe_bench.kernels.fourier import CirculantProduct
 from cbe_bench.kernels.fourstep import LongCirculantProduct, circulant_product
 
 ROWS = ("first", "random", "strided")
+_LONGEST_STRIDED = 1 << 16
+"""Beyond this length all rows are computed faster than some."""
 
 
 @register("cbe-rand")
@@ -30,8 +32,8 @@ class CBERand(Encoder):
         Bits of a code; None means as many as there are features.
     rows : {"first", "random", "strided"}
         Which rows of the circulant matrix give k < d bits: the first k, as in the paper; k in random order; or rows
-        at a constant distance, which cost less the fewer they are. Where d has no suitable divisor, "strided" is
-        "first".
+        at a constant distance, which cost less the fewer they are. Where d has no suitable divisor, or is above
+        65,536, "strided" is "first".
     random_state : int, RandomState or None
         Decides r and the signs.
 
@@ -71,6 +73,7 @@ class CBERand(Encoder):
             self.signs_[block] = 2 * rng.integers(0, 2, d, dtype=np.int8) - 1
             if self.rows == "random":
                 orders[block] = rng.permutation(d)
+        self.__dict__.pop("order_", None)
         if self.rows == "random":
             self.order_ = orders
         self._products: dict[str, list[CirculantProduct | LongCirculantProduct]] = {}
@@ -91,7 +94,7 @@ class CBERand(Encoder):
     def _stride(self, d: int) -> int:
         """Return the distance of the rows: the largest s with d/s >= k values, in pairs."""
         k = self.bits(d)
-        if self.rows != "strided" or k > d or not has_small_factors(d):
+        if self.rows != "strided" or k > d or d > _LONGEST_STRIDED or not has_small_factors(d):
             return 1
         return next((s for s in range(d // k, 1, -1) if d % (2 * s) == 0), 1)
 
@@ -122,7 +125,8 @@ class CBERand(Encoder):
     def memory_bytes(self, n_features: int) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""
         blocks = -(-self.bits(n_features) // n_features)
-        return 20 * n_features * blocks + 128 * min(n_features, 1 << 18) + (1 << 24)
+        drawing = 40 * n_features  # transforms in double precision, where r is made from its spectrum
+        return 20 * n_features * blocks + drawing + 128 * min(n_features, 1 << 18) + (1 << 24)
 
     def work(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector: two FFTs a block."""

@@ -110,7 +110,6 @@ class RetrievalEvaluator:
             "depths": self._depths.tolist(),
             "recall": expected_recall(symmetric, self._depths).round(9).tolist(),
             "recall_asymmetric": expected_recall(asymmetric, self._depths).round(9).tolist(),
-            "parameter_bytes": encoded.parameter_bytes,
             "fit_seconds": round(encoded.fit_seconds, 4),
             "encode_seconds": round(encoded.encode_seconds, 4),
             "encoded_bits": encoded.n_bits,
@@ -140,7 +139,6 @@ class RetrievalEvaluator:
             n_bits=encoder.n_bits_,
             database=database,
             projections=encoder.project(self._queries),
-            parameter_bytes=encoder.parameter_bytes(),
             fit_seconds=fit_seconds,
             encode_seconds=encode_seconds,
         )
@@ -153,7 +151,6 @@ class _Encoded:
     n_bits: int
     database: Codes
     projections: NDArray
-    parameter_bytes: int
     fit_seconds: float
     encode_seconds: float
 
@@ -164,7 +161,8 @@ def evaluation_bytes(n_database: int, n_queries: int, n_bits: int, n_threads: in
     projections = 3 * 4 * n_queries * n_bits
     scores = 3 * 4 * n_queries * min(n_database, _CODES_AT_ONCE)
     counts = 3 * 8 * 4 * _QUERIES_AT_ONCE * n_bits
-    return codes + projections + scores + counts + 3 * n_threads * _UNPACKED_BYTES
+    unpacked = min(_UNPACKED_BYTES, 4 * n_bits * n_database)
+    return codes + projections + scores + counts + 3 * n_threads * unpacked
 
 
 def evaluation_work(n_database: int, n_queries: int, n_bits: int) -> float:

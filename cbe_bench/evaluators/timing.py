@@ -4,6 +4,7 @@ On a shared machine speed wanders by the second. Candidates that take turns meet
 hold even where their times do not.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -53,20 +54,33 @@ class Candidate:
 def in_turns(candidates: list[Candidate], budget: float, tick: Tick) -> Iterator[Candidate]:
     """Time the candidates in turns, each for about `budget` seconds; yield each when it has all its samples.
 
-    Every candidate is warmed up first. A call that takes longer than the budget by itself is timed once.
+    Every candidate is warmed up first, unless it was called before. A call that takes longer than the budget by itself
+    is timed once.
     """
     for number, candidate in enumerate(candidates):
-        candidate.first_seconds = seconds = candidate.once()
-        if seconds < max(budget, _SLOW_CALL):
-            seconds = candidate.once()
-        candidate.calls = max(1, round(_SHORTEST_SAMPLE / max(seconds, 1e-9)))
-        candidate.wanted = 1 if seconds > budget else int(np.clip(budget / seconds / candidate.calls, 3, _MOST_SAMPLES))
+        _calibrate(candidate, budget)
         tick(0.1 * (number + 1) / len(candidates))
     rounds = max((candidate.wanted for candidate in candidates), default=0)
     for turn in range(rounds):
         for candidate in candidates:
-            if len(candidate.samples) < (turn + 1) * candidate.wanted // rounds:
+            if len(candidate.samples) < -(-(turn + 1) * candidate.wanted // rounds):
                 candidate.samples.append(candidate.once() / candidate.vectors)
                 if len(candidate.samples) == candidate.wanted:
                     yield candidate
         tick(0.1 + 0.9 * (turn + 1) / rounds)
+
+
+def _calibrate(candidate: Candidate, budget: float) -> None:
+    """Choose how many calls make a sample, by making ever more of them, and how many samples are taken."""
+    if not candidate.first_seconds:
+        candidate.first_seconds = candidate.once()
+    seconds = candidate.first_seconds
+    if seconds > max(budget, _SLOW_CALL):
+        candidate.wanted = 1
+        return
+    least = max(_SHORTEST_SAMPLE, budget / _MOST_SAMPLES)
+    seconds = candidate.once()
+    while seconds * candidate.calls < least:
+        candidate.calls = min(math.ceil(least / max(seconds, 1e-9)), 10 * candidate.calls)
+        seconds = candidate.once()
+    candidate.wanted = int(np.clip(budget / (seconds * candidate.calls), 3, _MOST_SAMPLES))

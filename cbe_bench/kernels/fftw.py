@@ -19,7 +19,7 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import DTypeLike, NDArray
 
-from cbe_bench.cache import cache_directory, whole_file
+from cbe_bench.cache import cache_directory, remember
 from cbe_bench.environment import describe
 
 logger = logging.getLogger(__name__)
@@ -127,11 +127,7 @@ class _Library:
             free = ctypes.CDLL(None).free
             free.argtypes = [ctypes.c_void_p]
             free(address)
-        try:
-            with whole_file(self.wisdom_file()) as temporary:
-                temporary.write_bytes(text)
-        except OSError as error:
-            logger.warning("FFT plans could not be kept for the next run: %s", error)
+        remember(self.wisdom_file(), text)
 
 
 def good_length(least: int, multiple: int = 2) -> int:

@@ -194,6 +194,8 @@ def top_k(queries: Codes, database: Codes, k: int) -> tuple[NDArray[np.int32], N
     distances, rows : arrays of shape (n_queries, k)
         In order of distance, equal distances in order of row.
     """
+    if not len(queries):
+        return np.empty((0, k), np.int32), np.empty((0, k), np.int64)
     if not 1 <= k <= len(database):
         raise ValueError(f"k = {k}: must be from 1 to the {len(database)} codes in the database")
     distances = np.empty((len(queries), k), np.int32)

@@ -10,8 +10,6 @@ from cbe_bench.results import Row
 
 def write_retrieval(rows: list[Row], title: str, folder: Path) -> list[str]:
     """Write the tables and figures of a retrieval experiment; return the names of the files."""
-    if not any(row["status"] == "ok" for row in rows):
-        return []
     curves = recall_curves(rows)
     written = []
     for name, frame in (("table", recall_table(rows)), ("recall", curves)):
@@ -19,6 +17,8 @@ def write_retrieval(rows: list[Row], title: str, folder: Path) -> list[str]:
         with whole_file(path) as temporary:
             frame.to_csv(temporary, index=False, float_format="%.6g")
         written.append(str(path))
+    if not len(curves):
+        return written
     for scoring, name in (("symmetric", "recall"), ("asymmetric", "recall-asymmetric")):
         figure = recall_figure(curves, scoring, title, data_label(rows))
         written += save_figure(figure, folder / name)

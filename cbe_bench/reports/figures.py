@@ -81,8 +81,8 @@ def recall_figure(curves: pd.DataFrame, scoring: str, title: str, label: str) ->
         axes[0].set_ylabel("recall of the true neighbours")
         axes[-1].legend(loc="lower right", framealpha=0.9)
         how = "codes against codes" if scoring == "symmetric" else "real query against codes"
-        figure.suptitle(f"{title}, fixed bits, {scoring} ({how})", fontsize=10.5)
-        figure.supxlabel(label, fontsize=7.5, color="0.35")
+        figure.suptitle(f"{title}, fixed bits, {scoring} ({how})", fontsize=10.5, parse_math=False)
+        figure.supxlabel(label, fontsize=7.5, color="0.35", parse_math=False)
     return figure
 
 

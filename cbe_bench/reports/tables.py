@@ -56,6 +56,5 @@ def _table_line(cells: list[Row]) -> dict[str, object]:
         for depth in (depth for depth in _DEPTHS_SHOWN if done and depth in done[0]["depths"]):
             values = pd.Series([row[name][row["depths"].index(depth)] for row in done])
             line[f"{column}@{depth}"], line[f"{column}@{depth}_std"] = values.mean(), values.std(ddof=1)
-    line["parameter_bytes"] = done[0]["parameter_bytes"] if done else None
     line["not_ok"] = "; ".join(sorted({f"{r['status']}: {r['reason']}" for r in cells if r["status"] != "ok"}))
     return line

@@ -13,9 +13,16 @@ from cbe_bench.reports.paper import COLUMN_NAMES, ENCODE_MS
 from cbe_bench.results import Row
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _REFERENCE = "cbe-rand"
+_NEARLY_LINEAR = (
+    "max(d, k) log d",
+    lambda d, k: np.maximum(d, k) * np.log(d),
+    "max(d, k)",
+    lambda d, k: np.maximum(d, k),
+)
 _EXPECTED = {
     "lsh": ("d k", lambda d, k: d * k, "d k", lambda d, k: d * k),
     "bilinear-rand": (
@@ -24,12 +31,7 @@ _EXPECTED = {
         "max(k, sqrt(d k))",
         lambda d, k: np.maximum(k, (d * k) ** 0.5),
     ),
-    "cbe-rand": (
-        "max(d, k) log d",
-        lambda d, k: np.maximum(d, k) * np.log(d),
-        "max(d, k)",
-        lambda d, k: np.maximum(d, k),
-    ),
+    **dict.fromkeys(("cbe-rand", "cbe-orth", "hd3"), _NEARLY_LINEAR),
 }
 """Table 1: how the time and the memory of a method grow with dimensions and bits."""
 
@@ -43,8 +45,9 @@ def write_timing(rows: list[Row], folder: Path) -> list[str]:
             with whole_file(path) as temporary:
                 frame.to_csv(temporary, index=False, float_format="%.5g")
             written.append(str(path))
-    if any(row["status"] == "ok" for row in rows):
-        written += save_figure(growth_figure(rows), folder / "growth")
+    figure = growth_figure(rows)
+    if figure:
+        written += save_figure(figure, folder / "growth")
     return written
 
 
@@ -75,19 +78,20 @@ def _line(row: Row) -> dict[str, object]:
 
 
 def table2(rows: list[Row]) -> pd.DataFrame:
-    """Return one line a dimension (k = d): milliseconds, times as ratios to circulant, and the paper's of both."""
+    """Return one line for each d and k: milliseconds, times as ratios to circulant, and the paper's of both."""
     lines = []
-    rows = [row for row in rows if row["n_bits"] == row["n_features"]]
-    for d in sorted({row["n_features"] for row in rows}):
-        cells = {row["encoder"]: row for row in rows if row["n_features"] == d}
-        line: dict[str, object] = {"d": d}
+    for d, k in sorted({(row["n_features"], row["n_bits"]) for row in rows}):
+        cells = {row["encoder"]: row for row in rows if (row["n_features"], row["n_bits"]) == (d, k)}
+        printed = ENCODE_MS.get(d, {}) if k == d else {}
+        line: dict[str, object] = {"d": d, "bits": k}
         for name, row in cells.items():
             column = COLUMN_NAMES.get(name, name)
-            line[f"{column}_ms"] = _milliseconds(row)
-            line[f"{column}_ms_paper"] = ENCODE_MS.get(d, {}).get(name)
-        for name in (name for name in cells if name != _REFERENCE):
-            line[f"{COLUMN_NAMES.get(name, name)}_ratio"] = _ratio(cells, name)
-            line[f"{COLUMN_NAMES.get(name, name)}_ratio_paper"] = _paper_ratio(d, name)
+            line[f"{column}_ms"], line[f"{column}_ms_paper"] = _milliseconds(row), printed.get(name)
+        for name in (name for name in cells if name != _REFERENCE and _REFERENCE in cells):
+            column = COLUMN_NAMES.get(name, name)
+            both = name in printed and _REFERENCE in printed
+            line[f"{column}_ratio"] = _ratio(cells, name)
+            line[f"{column}_ratio_paper"] = printed[name] / printed[_REFERENCE] if both else None
         lines.append(line)
     return pd.DataFrame(lines)
 
@@ -105,27 +109,21 @@ def _ratio(cells: dict[str, Row], name: str) -> float | None:
     return float(pair[0]["seconds"] / pair[1]["seconds"])  # type: ignore[index]
 
 
-def _paper_ratio(d: int, name: str) -> float | None:
-    printed = ENCODE_MS.get(d, {})
-    return printed[name] / printed[_REFERENCE] if name in printed and _REFERENCE in printed else None
-
-
 def table1(rows: list[Row]) -> pd.DataFrame:
     """Return fitted exponents of growth beside the expected ones.
 
-    For k = d against d; for k > d, at the largest d, against k. The expected exponent is the slope of the formula over
-    the same points, so that its logarithm counts. Several models are joined for k > d, here as in the paper.
+    For k = d against d; for fewer and for more bits, at the largest d, against k. The expected exponent is the slope of
+    the formula over the same points, so that its logarithm counts. Several models are joined for k > d.
     """
     done = [row for row in rows if row["status"] == "ok"]
     lines = []
     for name in dict.fromkeys(row["encoder"] for row in done):
         mine = [row for row in done if row["encoder"] == name]
         lines.append(_growth(name, [row for row in mine if row["n_bits"] == row["n_features"]], "k = d", "d"))
-        beyond = [row["n_features"] for row in mine if row["n_bits"] > row["n_features"]]
-        if beyond:
-            d = max(beyond)
-            more = [row for row in mine if row["n_features"] == d and row["n_bits"] >= d]
-            lines.append(_growth(name, more, f"k > d = {d:,}", "k"))
+        d = max(row["n_features"] for row in mine)
+        at_d = [row for row in mine if row["n_features"] == d]
+        lines.append(_growth(name, [row for row in at_d if row["n_bits"] <= d], f"k <= d = {d:,}", "k"))
+        lines.append(_growth(name, [row for row in at_d if row["n_bits"] >= d], f"k > d = {d:,}", "k"))
     return pd.DataFrame([line for line in lines if line])
 
 
@@ -152,32 +150,48 @@ def _slope(x: np.ndarray, y: np.ndarray) -> float:
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 
-def growth_figure(rows: list[Row]) -> "Figure":
-    """Draw time and memory against dimensions on logarithmic axes, the paper's times as hollow marks."""
+def growth_figure(rows: list[Row]) -> "Figure | None":
+    """Draw time and memory against dimensions (k = d), and time against bits at the largest d with several.
+
+    The paper's times are hollow marks. None where there is nothing to draw.
+    """
     from matplotlib.figure import Figure
 
-    done = [row for row in rows if row["status"] == "ok" and row["n_bits"] == row["n_features"]]
+    done = [row for row in rows if row["status"] == "ok"]
+    square = [row for row in done if row["n_bits"] == row["n_features"]]
+    largest = max((row["n_features"] for row in done), default=0)
+    bits = {row["n_bits"] for row in done if row["n_features"] == largest}
+    panels = [(square, "n_features", "seconds"), (square, "n_features", "parameter_bytes")] if square else []
+    if len(bits) > 1:
+        panels.append(([row for row in done if row["n_features"] == largest], "n_bits", "seconds"))
+    if not panels:
+        return None
     names = list(dict.fromkeys(row["encoder"] for row in done))
-    styles = line_styles(names)
     with drawing_style():
-        figure = Figure(figsize=(7.2, 3.2), layout="constrained")
-        left, right = figure.subplots(1, 2)
-        for name in names:
-            mine = sorted((row for row in done if row["encoder"] == name), key=lambda row: row["n_features"])
-            colour, dash = styles[name]
-            label = COLUMN_NAMES.get(name, name)
-            d = [row["n_features"] for row in mine]
-            left.plot(d, [1e3 * row["seconds"] for row in mine], dash, marker="o", ms=3, color=colour, label=label)
-            right.plot(d, [row["parameter_bytes"] for row in mine], dash, marker="o", ms=3, color=colour, label=label)
-            printed = [(d, values[name]) for d, values in ENCODE_MS.items() if name in values]
-            if printed:
-                left.plot(*zip(*printed, strict=True), "s", ms=5, mfc="none", color=colour)
-        left.plot([], [], "s", ms=5, mfc="none", color="0.3", label="the paper's")
-        for axis, title in ((left, "milliseconds a vector"), (right, "bytes of parameters")):
-            axis.set(xscale="log", yscale="log", xlabel="dimensions d (k = d bits)", ylabel=title)
-            axis.set_xscale("log", base=2)
-        left.legend()
+        figure = Figure(figsize=(3.6 * len(panels), 3.2), layout="constrained")
+        for axis, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+            _draw_growth(axis, *panel, names, largest)
+        figure.axes[0].legend()
         batch, threads = done[0]["batch"], done[0]["threads"]
         how = f"batches of {batch} vectors" if batch > 1 else "one vector at a time"
         figure.suptitle(f"Encoding to packed bits: {how}, {threads} thread{'s' if threads > 1 else ''}", fontsize=10.5)
     return figure
+
+
+def _draw_growth(axis: "Axes", rows: list[Row], size: str, what: str, names: list[str], largest: int) -> None:
+    styles = line_styles(names)
+    sizes = {row[size] for row in rows}
+    for name in names:
+        mine = sorted((row for row in rows if row["encoder"] == name), key=lambda row: row[size])
+        colour, dash = styles[name]
+        x, y = [row[size] for row in mine], [row[what] * (1e3 if what == "seconds" else 1) for row in mine]
+        axis.plot(x, y, dash, marker="o", ms=3, color=colour, label=COLUMN_NAMES.get(name, name))
+        printed = [(d, values[name]) for d, values in ENCODE_MS.items() if name in values and d in sizes]
+        if printed and (size, what) == ("n_features", "seconds"):
+            axis.plot(*zip(*printed, strict=True), "s", ms=5, mfc="none", color=colour)
+    if (size, what) == ("n_features", "seconds") and sizes & set(ENCODE_MS):
+        axis.plot([], [], "s", ms=5, mfc="none", color="0.3", label="the paper's")
+    xlabel = "dimensions d (k = d bits)" if size == "n_features" else f"bits k (d = {largest:,})"
+    ylabel = "milliseconds a vector" if what == "seconds" else "bytes of parameters"
+    axis.set(yscale="log", xlabel=xlabel, ylabel=ylabel)
+    axis.set_xscale("log", base=2)

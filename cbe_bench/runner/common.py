@@ -40,9 +40,9 @@ class CellTimeoutError(Exception):
 
 
 def done_keys(rows_file: Path, rerun: str | None) -> set[str]:
-    """Return the keys of the cells that need not run again."""
-    rows = [] if rerun == "all" else load_rows(rows_file)
-    return {row["key"] for row in rows if rerun is None or row["status"] == "ok"}
+    """Return the keys of the cells that need not run again; what was skipped is judged anew every time."""
+    keep = {None: {"ok", "failed", "timeout"}, "failed": {"ok"}, "all": set()}[rerun]
+    return {row["key"] for row in load_rows(rows_file) if row["status"] in keep}
 
 
 def derive_seed(*axes: object) -> int:

@@ -10,17 +10,19 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import cbe_bench
 from cbe_bench import environment
 from cbe_bench.config import Config, EncoderConfig
-from cbe_bench.data.features import Features, HDF5Features
+from cbe_bench.data.features import Features, HDF5Features, check_values
 from cbe_bench.data.prepared import PreparedData
 from cbe_bench.data.splits import PROTOCOLS, Split, make_split
 from cbe_bench.data.synthetic import SyntheticFeatures
-from cbe_bench.encoders import Encoder, make_encoder
+from cbe_bench.encoders import Encoder, encoder_classes, make_encoder
 from cbe_bench.errors import InputError
 from cbe_bench.evaluators.retrieval import RetrievalEvaluator, evaluation_bytes, evaluation_work
-from cbe_bench.kernels.parallel import thread_count
+from cbe_bench.kernels.parallel import slices, thread_count
 from cbe_bench.results import Row, append_row, cell_key
 from cbe_bench.runner.common import (
     BASE_BYTES,
@@ -75,7 +77,7 @@ def open_data(config: Config, reporter: Reporter) -> Features:
     """Open the experiment's features: its file, or a synthetic stand-in where that is allowed."""
     data = config.data
     if data.file is not None and (data.file.exists() or not data.stand_in):
-        features = HDF5Features(data.file)
+        features = HDF5Features(data.file, data.name)
         if features.n_features != data.dim:
             features.close()
             raise InputError(
@@ -117,23 +119,38 @@ def make_plan(config: Config, scale: str, features: Features, rows_file: Path, *
 def _make_cell(config: Config, entry: EncoderConfig, n_bits: int, seed: int, n_database: int, shared: Row) -> Cell:
     params = PROTOCOLS[config.protocol].params_for(entry.name) | entry.params
     encoder = make_encoder(entry.name, n_bits=n_bits, **params)
-    if encoder.nested:
-        encoder.set_params(n_bits=max(config.bits))
-    encoded_bits = encoder.bits(config.n_features)
+    encoded_bits, memory = n_bits, _memory(config, encoder, n_database)
+    if encoder.nested:  # the longest code that fits serves all shorter ones
+        for longer in sorted(b for b in config.bits if b > n_bits):
+            more = _memory(config, encoder.set_params(n_bits=longer), n_database)
+            if more <= environment.memory_limit():
+                encoded_bits, memory = longer, more
+    encoder.set_params(n_bits=encoded_bits)
     encode = (n_database + config.queries) * encoder.work(config.n_features) if n_bits == encoded_bits else 0.0
     work = encode + evaluation_work(n_database, config.queries, n_bits)
-    memory = evaluation_bytes(n_database, config.queries, encoded_bits, thread_count())
-    memory += BASE_BYTES + encoder.memory_bytes(config.n_features)
-    memory += 8 * config.n_features * config.learn if encoder.learns else 0
     return Cell(
         encoder=entry,
         n_bits=n_bits,
         encoded_bits=encoded_bits,
         seed=seed,
-        memory_bytes=int(memory),
+        memory_bytes=memory,
         seconds=work / (_OPERATIONS_A_SECOND * thread_count()),
         identity={**shared, "encoder": entry.name, "params": params, "n_bits": n_bits},
     )
+
+
+def _memory(config: Config, encoder: Encoder, n_database: int) -> int:
+    """Estimate the bytes a cell needs."""
+    learning = 8 * config.n_features * config.learn if encoder.learns else 0
+    evaluation = evaluation_bytes(n_database, config.queries, encoder.bits(config.n_features), thread_count())
+    kept = _kept_bytes(config.n_features, n_database)
+    return BASE_BYTES + kept + learning + evaluation + encoder.memory_bytes(config.n_features)
+
+
+def _kept_bytes(n_features: int, n_database: int) -> int:
+    """Return the memory for a prepared database: all of it where that is little enough, else none."""
+    whole = 4 * n_features * n_database
+    return whole if whole <= environment.memory_limit() // 4 else 0
 
 
 def run_plan(
@@ -145,6 +162,7 @@ def run_plan(
     block_rows: int | None = None,
 ) -> None:
     """Run the pending cells; every one ends in a row, appended before the next begins."""
+    _check_files(plan)
     reporter.begin(len(plan.pending), sum(cell.seconds for cell in plan.pending))
     for seed, cells in groupby(plan.pending, key=lambda cell: cell.seed):
         evaluator: RetrievalEvaluator | None = None
@@ -156,21 +174,34 @@ def run_plan(
                 evaluator = evaluator or _prepare(plan, seed, reporter, block_rows)
                 row = _run_cell(plan, cell, evaluator, reporter, timeout)
             append_row(rows_file, row)
-            reporter.end(_line(row), row.get("notes", ()))
+            reporter.end(f"{cell.describe()}: {_line(row)}", row.get("notes", ()))
+
+
+def _check_files(plan: Plan) -> None:
+    """Read all rows of all seeds once, so that bad ones end the run before it begins.
+
+    One seed alone is checked as its true neighbours are sought, and drawn data need no check.
+    """
+    seeds = {cell.seed for cell in plan.pending}
+    if len(seeds) < 2 or isinstance(plan.features, SyntheticFeatures):
+        return
+    splits = [_split(plan.config, plan.features, seed) for seed in seeds]
+    rows = np.unique(np.concatenate([used for split in splits for used in (split.queries, split.database)]))
+    for part in slices(len(rows), max(1, (1 << 27) // (4 * plan.features.n_features))):
+        check_values(plan.features.read(rows[part]), rows[part], plan.features.source)
 
 
 def _prepare(plan: Plan, seed: int, reporter: Reporter, block_rows: int | None) -> RetrievalEvaluator:
     """Split the data by a seed and find the true neighbours; bad data is found here, before any cell runs."""
     config = plan.config
     split = _split(config, plan.features, seed)
-    whole = 4 * config.n_features * len(split.database)
     data = PreparedData(
         plan.features,
         split,
         PROTOCOLS[config.protocol],
         seed=derive_seed(seed, "dimensions"),
         n_dims=config.n_features if config.n_features != plan.features.n_features else None,
-        cache_bytes=whole if whole <= environment.memory_limit() // 4 else 0,
+        cache_bytes=_kept_bytes(config.n_features, len(split.database)),
         block_rows=block_rows,
     )
     work = 4.0 * config.n_features * len(split.database) * (len(split.queries) + 100)
@@ -178,12 +209,17 @@ def _prepare(plan: Plan, seed: int, reporter: Reporter, block_rows: int | None) 
     return RetrievalEvaluator(data, config.neighbours, config.depth, reporter.share)
 
 
+def _learns(config: Config) -> bool:
+    """Tell whether any of the methods looks at a learning set."""
+    return any(encoder_classes()[entry.name].learns for entry in config.encoders)
+
+
 def _split(config: Config, features: Features, seed: int) -> Split:
     protocol = PROTOCOLS[config.protocol]
     return make_split(
         features.n_rows,
         database=min(config.database, protocol.most_database or config.database),
-        learn=min(config.learn, protocol.most_learn or config.learn),
+        learn=min(config.learn, protocol.most_learn or config.learn) if _learns(config) else 0,
         queries=config.queries,
         least=max(config.neighbours, config.depth),
         seed=derive_seed(seed, "split"),
@@ -229,7 +265,6 @@ def _row(plan: Plan, cell: Cell, status: str, reason: str, metrics: Row) -> Row:
         "scale": plan.scale,
         "data": plan.features.name,
         "data_kind": plan.features.kind,
-        "label": cell.encoder.label,
         **cell.identity,
         "status": status,
         "reason": reason,
@@ -240,8 +275,7 @@ def _row(plan: Plan, cell: Cell, status: str, reason: str, metrics: Row) -> Row:
 
 def _line(row: Row) -> str:
     """Tell how a cell ended."""
-    name = f"{row['label']}, {row['n_bits']:,} bits, seed {row['seed']}"
     if row["status"] != "ok":
-        return f"{name}: {row['status']}: {row['reason']}"
+        return f"{row['status']}: {row['reason']}"
     values = f"recall@{row['depths'][-1]} {row['recall'][-1]:.3f}, asymmetric {row['recall_asymmetric'][-1]:.3f}"
-    return f"{name}: {values}  ({row['seconds']:.1f} s)"
+    return f"{values}  ({row['seconds']:.1f} s)"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import cbe_bench
 from cbe_bench import environment
@@ -31,6 +32,7 @@ _TIMED_PARAMS: dict[str, dict[str, Any]] = {
     "bilinear-rand": {"permute": False},  # the reordering helps recall and is no part of the method's cost
 }
 _OPERATIONS_A_SECOND = 5e10
+_MOST_BITS = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,8 @@ def parse_dims(text: str) -> list[int]:
 
 def _number(text: str, item: str) -> int:
     match = re.fullmatch(r"\s*(\d[\d_]*)\s*(?:(?:\^|\*\*)\s*(\d+))?\s*", text)
-    value = int(match[1]) ** int(match[2] or 1) if match else 0
+    base, power = (int(match[1]), int(match[2] or 1)) if match else (0, 1)
+    value = base**power if power <= 31 or base <= 1 else 0
     if not 1 <= value < 2**31:
         raise InputError(f"--dims {item}: write 768, 2^20, 2^15..2^27, paper or a list of these; found {text!r}")
     return value
@@ -111,6 +114,8 @@ def plan_times(methods: list[str], dims: list[int], bits: str, batch: int) -> li
 
 
 def _make_cell(name: str, d: int, n_bits: int, batch: int) -> TimingCell:
+    if n_bits > _MOST_BITS:
+        raise InputError(f"--bits: {n_bits:,} bits at d = {d:,}; at most {_MOST_BITS:,} are timed")
     params = _TIMED_PARAMS.get(name, {})
     encoder = make_encoder(name, n_bits=n_bits, **params)
     encoder.check_params(d)
@@ -136,10 +141,17 @@ def run_times(
     """Time the cells that are not done; methods of one dimension take turns, rows are appended as they end."""
     done = done_keys(rows_file, rerun)
     pending = [cell for cell in cells if cell.key not in done]
+    if len(pending) < len(cells):
+        reporter.message(f"going on: {len(cells) - len(pending)} of {len(cells)} cells are in {rows_file}")
     reporter.begin(len(pending), sum(_forecast(cell, budget) for cell in pending))
     with _quiet_machine():
-        for (d, _), group in groupby(pending, key=lambda cell: (cell.n_features, cell.n_bits)):
-            _run_group(list(group), d, rows_file, reporter, budget)
+        for _, group in groupby(pending, key=lambda cell: (cell.n_features, cell.n_bits)):
+            _run_group(list(group), rows_file, reporter, budget)
+
+
+def _shared_bytes(cell: TimingCell) -> int:
+    """Return the part of a cell's memory that all cells of its dimension share."""
+    return BASE_BYTES + 4 * cell.n_features * cell.batch
 
 
 def _forecast(cell: TimingCell, budget: float) -> float:
@@ -153,36 +165,64 @@ def _quiet_machine() -> Iterator[None]:
         yield
 
 
-def _run_group(cells: list[TimingCell], d: int, rows_file: Path, reporter: Reporter, budget: float) -> None:
-    def finish(cell: TimingCell, row: Row) -> None:
-        append_row(rows_file, {"key": cell.key, **cell.identity, **row, **circumstances()})
-        reporter.end(f"{cell.encoder}, d = {d:,}, {cell.n_bits:,} bits: {_line(row)}", row.get("notes", ()))
-
+def _run_group(cells: list[TimingCell], rows_file: Path, reporter: Reporter, budget: float) -> None:
+    """Time the cells of one dimension, as many at once as fit into memory together."""
     limit = environment.memory_limit()
-    running: dict[str, tuple[TimingCell, Row]] = {}
-    candidates = []
-    X = np.random.default_rng(0).standard_normal((max(cell.batch for cell in cells), d), dtype=np.float32)
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    together: list[TimingCell] = []
     room = limit
     for cell in cells:
-        if cell.memory_bytes > room:
+        if cell.memory_bytes > limit:
             needs = environment.human_bytes(cell.memory_bytes)
             reason = f"needs about {needs}, the memory limit is {environment.human_bytes(limit)}"
-            finish(cell, {"status": "skipped", "reason": reason, "needed_bytes": cell.memory_bytes})
+            row = {"status": "skipped", "reason": reason, "needed_bytes": cell.memory_bytes}
+            _finish(cell, row, rows_file, reporter)
             continue
-        room -= cell.memory_bytes
-        reporter.step(f"{cell.encoder}, d = {d:,}: drawing parameters", _forecast(cell, budget) / 2)
-        encoder = make_encoder(cell.encoder, n_bits=cell.n_bits, random_state=0, **cell.identity["params"])
-        notes: list[str] = []
-        with noted_warnings(notes):
-            fit_seconds = Candidate("fit", partial(encoder.fit, X)).once()
-        row = {"fit_seconds": fit_seconds, "parameter_bytes": encoder.parameter_bytes(), "notes": notes}
-        candidates.append(Candidate(cell.key, partial(encoder.encode, X, check_input=False), len(X)))
+        if cell.memory_bytes > room:
+            _run_together(together, rows_file, reporter, budget)
+            together, room = [], limit
+        together.append(cell)
+        room -= cell.memory_bytes - _shared_bytes(cell)
+    if together:
+        _run_together(together, rows_file, reporter, budget)
+
+
+def _run_together(cells: list[TimingCell], rows_file: Path, reporter: Reporter, budget: float) -> None:
+    d, batch = cells[0].n_features, cells[0].batch
+    X = np.random.default_rng(0).standard_normal((batch, d), dtype=np.float32)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    running: dict[str, tuple[TimingCell, Row]] = {}
+    candidates = []
+    for cell in cells:
+        reporter.step(f"{cell.encoder}, d = {d:,}: parameters, first call", _forecast(cell, budget) / 2)
+        try:
+            candidate, row = _set_up(cell, X)
+        except Exception as error:  # one failing method must not end the comparison of the others
+            row = {"status": "failed", "reason": f"{type(error).__name__}: {error}"}
+            _finish(cell, row, rows_file, reporter)
+            continue
+        candidates.append(candidate)
         running[cell.key] = cell, row
     reporter.step(f"d = {d:,}: {', '.join(cell.encoder for cell, _ in running.values())}", budget * len(running))
     for candidate in in_turns(candidates, budget, reporter.share):
         cell, row = running[candidate.name]
-        finish(cell, {"status": "ok", "reason": "", **row, **_times(candidate)})
+        _finish(cell, {"status": "ok", "reason": "", **row, **_times(candidate)}, rows_file, reporter)
+
+
+def _set_up(cell: TimingCell, X: NDArray) -> tuple[Candidate, Row]:
+    """Draw the parameters and call the encoder once."""
+    encoder = make_encoder(cell.encoder, n_bits=cell.n_bits, random_state=0, **cell.identity["params"])
+    notes: list[str] = []
+    with noted_warnings(notes):
+        fit_seconds = Candidate("fit", partial(encoder.fit, X)).once()
+    candidate = Candidate(cell.key, partial(encoder.encode, X, check_input=False), len(X))
+    candidate.first_seconds = candidate.once()
+    return candidate, {"fit_seconds": fit_seconds, "parameter_bytes": encoder.parameter_bytes(), "notes": notes}
+
+
+def _finish(cell: TimingCell, row: Row, rows_file: Path, reporter: Reporter) -> None:
+    append_row(rows_file, {"key": cell.key, **cell.identity, **row, **circumstances()})
+    name = f"{cell.encoder}, d = {cell.n_features:,}, {cell.n_bits:,} bits"
+    reporter.end(f"{name}: {_line(row)}", row.get("notes", ()))
 
 
 def _times(candidate: Candidate) -> Row:
