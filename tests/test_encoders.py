@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from scipy.linalg import circulant
+from scipy.linalg import circulant, hadamard
 
-from cbe_bench import LSH, BilinearRand, CBEOrth, CBERand
+from cbe_bench import HD3, LSH, BilinearRand, CBEOrth, CBERand
 from cbe_bench.encoders.bilinear import code_sides, sides
 from cbe_bench.environment import limited_memory
 from cbe_bench.errors import InputError
@@ -67,6 +67,25 @@ def test_without_sign_flips_the_constant_vector_gets_one_bit(rng):
 def test_unknown_rows_are_told(X):
     with pytest.raises(InputError, match="rows = 'frist'; did you mean 'first'"):
         CBERand(rows="frist").fit(X)
+
+
+@pytest.mark.parametrize("d, n_bits", [(1, 1), (5, 8), (96, 60), (96, 128), (96, 300), (128, 128)])
+def test_hd3_is_three_dense_rounds_and_padding_does_not_leak(d, n_bits, rng):
+    X = rng.standard_normal((6, d))
+    encoder = HD3(n_bits, random_state=1).fit(X)
+    n = encoder.signs_.shape[2]
+    H = hadamard(n)
+    padded = np.pad(X, ((0, 0), (0, n - d)))
+    blocks = [((padded * s[0]) @ H * s[1] @ H * s[2]) @ H / n for s in encoder.signs_]
+    np.testing.assert_allclose(encoder.project(X), np.concatenate(blocks, axis=1)[:, :n_bits], atol=1e-10)
+
+
+def test_hd3_of_a_long_vector(rng):
+    X = rng.standard_normal((2, 2**20 - 5)).astype(np.float32)
+    encoder = HD3(1000, random_state=0).fit(X)
+    values = encoder.project(X)
+    assert np.array_equal(encoder.encode(X), np.packbits(values >= 0, axis=1, bitorder="little"))
+    assert 0.9 < values.std() / np.linalg.norm(X, axis=1).mean() < 1.1
 
 
 def test_lsh_is_a_gaussian_matrix_stored_or_generated(rng):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cbe_bench.kernels.vector import WIDTH, butterfly4, butterfly8
 
-SHORTEST = 4
+_SHORTEST = 4
 """Rows of the shortest transform."""
 
 ColumnPlan = tuple[NDArray[np.int64], NDArray, NDArray]
@@ -23,9 +23,9 @@ ColumnPlan = tuple[NDArray[np.int64], NDArray, NDArray]
 @cache
 def column_plan(rows: int, dtype: str) -> ColumnPlan:
     """Return what `transform_columns` needs for this many rows."""
+    if rows < _SHORTEST or rows & (rows - 1):
+        raise ValueError(f"{rows} rows: must be a power of two from {_SHORTEST} on")
     power = rows.bit_length() - 1
-    if rows != 1 << power or rows < SHORTEST:
-        raise ValueError(f"{rows} rows: must be a power of two from {SHORTEST} on")
     fours = -power % 3
     radices = [4] * fours + [8] * ((power - 2 * fours) // 3)
     twiddles, n = [], rows
