@@ -41,6 +41,7 @@ test-full: lint
 bench: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,peers]'
 	$(BIN)/python scripts/bench_hamming.py
+	$(BIN)/python scripts/bench_hadamard.py
 	$(BIN)/python scripts/bench_circulant.py
 
 clean:

@@ -2,6 +2,8 @@
 
 import logging
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -292,3 +294,27 @@ def test_no_queries_have_no_neighbours():
 def test_top_k_refuses_what_it_cannot_do(queries, database, k, message):
     with pytest.raises(ValueError, match=message):
         hamming.top_k(queries, database, k)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("d", [2**22, 2**23 - 3, 3 * 2**20])
+def test_huge_product_is_the_convolution(d, rng):
+    r, signs = rng.standard_normal(d, dtype=np.float32), rng.choice(np.array([-1, 1], np.int8), d)
+    x = rng.standard_normal((1, d), dtype=np.float32)
+    expected = np.fft.irfft(np.fft.rfft(r) * np.fft.rfft(x[0] * signs), n=d)
+    values = np.empty((1, d), np.float32)
+    LongCirculantProduct(r, signs).project(x, values)
+    assert np.abs(values[0] - expected).max() <= 2e-6 * np.abs(expected).max()
+
+
+@pytest.mark.slow
+def test_a_huge_product_needs_little_memory():
+    """At most 24 bytes a value beside the input: 3 GiB at 2^27."""
+    code = (
+        "import resource, numpy as np; from cbe_bench import CBERand\n"
+        "d = 2**25; X = np.ones((1, d), np.float32); CBERand().fit(X[:, :2**20]).encode(X[:, :2**20])\n"
+        "peak = lambda: 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "before = peak(); CBERand().fit(X).encode(X)\n"
+        "assert peak() - before <= 24 * d, (peak() - before) / d"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
