@@ -82,9 +82,6 @@ def command(
             progress.show_plan(plan)
             return
         make_folder(folder)
-        done = len(plan.cells) - len(plan.pending)
-        if done:
-            progress.message(f"going on: {done} of {len(plan.cells)} cells are in {rows_file}")
         try:
             run_plan(plan, rows_file, progress, timeout=timeout)
         except KeyboardInterrupt:

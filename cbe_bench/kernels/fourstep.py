@@ -7,9 +7,9 @@ along the rows. Frequency k1 + n1 k2 then lies at (k1, k2), and it is left there
 mirror image of row k1 is row n1 - k1, so the two are transformed, multiplied and transformed back while they are in
 cache, and the vector is passed over three times in all:
 
-1. columns, 16 at a time: sign flip, transform, turn (`_begin`)
-2. rows, by mirrored pairs: transform, multiply, transform back (`_multiply_rows`)
-3. columns again: turn back, transform back, sign, pack (`_finish`)
+1. columns, 16 at a time: sign flip, transform, turn (`begin_columns`)
+2. rows, by mirrored pairs: transform, multiply, transform back (`multiply_rows`)
+3. columns again: turn back, transform back, sign, pack (`finish_columns`)
 
 Vectors that fit the cache are shared out among the threads; of longer ones, each pass is.
 """
@@ -19,36 +19,30 @@ import threading
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cbe_bench.kernels.bits import code_bytes
-from cbe_bench.kernels.columns import column_plan, transform_columns
-from cbe_bench.kernels.fftw import ComplexPlans, aligned_empty, complex_plans, execute_plan, good_length
+from cbe_bench.kernels.columns import column_plan
+from cbe_bench.kernels.fftw import ComplexPlans, aligned_empty, complex_plans, good_length
 from cbe_bench.kernels.fftw import has_small_factors as smooth
 from cbe_bench.kernels.fourier import CirculantProduct, reach_around
 from cbe_bench.kernels.parallel import for_slices, share_of
-from cbe_bench.kernels.vector import (
-    LANES,
-    WIDTH,
-    exchanged_pairs,
-    exchanged_signs,
-    fetch_to_read,
-    fetch_to_write,
-    flip,
-    multiply_mirrored,
-    part,
-    turn,
-    turn_back,
+from cbe_bench.kernels.passes import (
+    PADDING,
+    begin_columns,
+    finish_columns,
+    multiply_rows,
+    multiply_vectors,
+    take_spectrum,
+    turn_tables,
 )
+from cbe_bench.kernels.vector import LANES, WIDTH
 
 _SHORTEST = 1 << 14
 """Vectors from this length on are faster this way."""
 _ALONE = 1 << 20
 """Vectors from this length on have all threads to themselves."""
 _LONGEST_COLUMN, _LONGEST_ROW = 1 << 12, 1 << 17
-_PADDING = 16
-"""Complex numbers between rows, so that a column does not fall into one set of the cache."""
 _TASK_VALUES = 1 << 18
 """Numbers worth a thread of their own."""
 
@@ -109,13 +103,13 @@ class LongCirculantProduct:
         self.length, self._shape = layout(len(r))
         n1, n2 = self._shape
         self._signs = np.ascontiguousarray(signs, np.int8)
-        self._turns = _turn_tables(self._shape, self.dtype)
+        self._turns = turn_tables(n1, n2, self.dtype)
         self._columns = column_plan(n1, self.dtype.name)
         self._memory = threading.local()
         self._shared_work: NDArray | None = None
         self._busy = threading.Lock()
         far = np.exp(-2j * np.pi * np.arange(n2) / n2)
-        self._spectrum = aligned_empty((n1, 2 * (n2 + _PADDING)), self.dtype)
+        self._spectrum = aligned_empty((n1, 2 * (n2 + PADDING)), self.dtype)
         self._rows = (self._spectrum, far.real.astype(self.dtype), far.imag.astype(self.dtype))
         self._transform(r)
 
@@ -141,7 +135,7 @@ class LongCirculantProduct:
         def work(some: slice) -> None:
             whole = np.empty(self.length if values.shape[1] else 0, self.dtype)
             matrices = (self._signs, self._rows, plans, self._turns, self._columns)
-            _multiply_vectors(X[some], *matrices, *self._scratch(), whole, values[some], codes[some], n_values)
+            multiply_vectors(X[some], *matrices, *self._scratch(), whole, values[some], codes[some], n_values)
 
         for_slices(work, len(X), share_of(len(X), _TASK_VALUES // self.length))
 
@@ -155,12 +149,12 @@ class LongCirculantProduct:
 
         def multiply(some: slice) -> None:
             _, _, buffers = self._scratch(own_work=False)
-            _multiply_rows(work, *self._rows, *plans, buffers, some.start, some.stop)
+            multiply_rows(work, *self._rows, *plans, buffers, some.start, some.stop)
 
         def finish(some: slice) -> None:
             _, columns, _ = self._scratch(own_work=False)
             blocks = (columns, some.start, some.stop)
-            _finish(work, n2, *self._turns, *self._columns, *blocks, whole, codes, n_values, x[:0])
+            finish_columns(work, n2, *self._turns, *self._columns, *blocks, whole, codes, n_values, x[:0])
 
         for_slices(multiply, n1 // 2 + 1, share_of(n1 // 2 + 1, 1))
         for_slices(finish, n2 // LANES, share_of(n2 // LANES, 1))
@@ -170,12 +164,12 @@ class LongCirculantProduct:
         """Do the first pass on all threads; return the work it wrote."""
         n1, n2 = self._shape
         if self._shared_work is None:
-            self._shared_work = aligned_empty((n1, 2 * (n2 + _PADDING)), self.dtype)
+            self._shared_work = aligned_empty((n1, 2 * (n2 + PADDING)), self.dtype)
         work = self._shared_work
 
         def begin(some: slice) -> None:
             _, columns, _ = self._scratch(own_work=False)
-            _begin(x, signs, work, n2, *self._turns, *self._columns, columns, some.start, some.stop)
+            begin_columns(x, signs, work, n2, *self._turns, *self._columns, columns, some.start, some.stop)
 
         for_slices(begin, n2 // LANES, share_of(n2 // LANES, 1))
         return work
@@ -186,9 +180,9 @@ class LongCirculantProduct:
         mine = self._memory.__dict__
         if "columns" not in mine:
             mine["columns"] = aligned_empty((2, n1 * WIDTH), self.dtype)
-            mine["rows"] = aligned_empty((4, 2 * (n2 + _PADDING)), self.dtype)
+            mine["rows"] = aligned_empty((4, 2 * (n2 + PADDING)), self.dtype)
         if own_work and "work" not in mine:
-            mine["work"] = aligned_empty((n1, 2 * (n2 + _PADDING)), self.dtype)
+            mine["work"] = aligned_empty((n1, 2 * (n2 + PADDING)), self.dtype)
         return mine.get("work", mine["rows"]), mine["columns"], mine["rows"]
 
     def _row_plans(self) -> ComplexPlans:
@@ -208,167 +202,8 @@ class LongCirculantProduct:
 
         def transform(some: slice) -> None:
             _, _, buffers = self._scratch(own_work=False)
-            _take_spectrum(work, self._spectrum, execute, forward, buffers, some.start, some.stop)
+            take_spectrum(work, self._spectrum, execute, forward, buffers, some.start, some.stop)
 
         for_slices(transform, self._shape.n1, share_of(self._shape.n1, 1))
         if self.length < _ALONE:
             self._shared_work = None
-
-
-def _turn_tables(shape: _Shape, dtype: np.dtype) -> tuple[NDArray, NDArray, NDArray[np.complex128]]:
-    """Return exp(-2 pi i k1 j / h) for j < 16, real and imaginary parts, and in double precision for j = 16."""
-    n1, n2 = shape
-    near = np.exp(-2j * np.pi * np.outer(np.arange(n1), np.arange(LANES + 1)) / (n1 * n2))
-    lanes = near[:, :LANES].ravel()
-    return lanes.real.astype(dtype), lanes.imag.astype(dtype), near[:, LANES].copy()
-
-
-@njit(nogil=True, cache=True)
-def _angles(block, step):  # type: ignore[no-untyped-def]
-    """Return the turns of the first column of a block: those of one block to the power of its number."""
-    angles = np.empty_like(step)
-    for k1 in range(step.shape[0]):
-        angles[k1] = np.exp(1j * (np.angle(step[k1]) * block))
-    return angles
-
-
-@njit(nogil=True, cache=True)
-def _multiply_vectors(  # type: ignore[no-untyped-def]
-    X, signs, rows, plans, turns, columns, work, column_buffers, row_buffers, whole, values, codes, n_values
-):
-    """All three passes over each of some vectors."""
-    n1, n2 = work.shape[0], work.shape[1] // 2 - _PADDING
-    blocks = (column_buffers, 0, n2 // LANES)
-    for i in range(X.shape[0]):
-        ahead = X[i + 1] if i + 1 < X.shape[0] else X[i][:0]
-        _begin(X[i], signs, work, n2, *turns, *columns, *blocks)
-        _multiply_rows(work, *rows, *plans, row_buffers, 0, n1 // 2 + 1)
-        _finish(work, n2, *turns, *columns, *blocks, whole, codes[i], n_values, ahead)
-        values[i] = whole[: values.shape[1]]
-
-
-@njit(nogil=True, cache=True)
-def _begin(  # type: ignore[no-untyped-def]
-    x, signs, work, n2, near_re, near_im, step, radices, twiddle_re, twiddle_im, buffers, first, last
-):
-    """Pass 1 over column blocks first..last-1: sign flip, transform down the columns, turn."""
-    n1, row, d = work.shape[0], work.shape[1], x.shape[0]
-    flat = work.reshape(-1)  # a view of a row for every block would cost more than the block
-    a, b = buffers[0], buffers[1]
-    edge = np.zeros(WIDTH, x.dtype)
-    angles = _angles(first, step)
-    for block in range(first, last):
-        column = block * LANES
-        for j1 in range(n1):
-            start = 2 * (j1 * n2 + column)
-            if start + WIDTH <= d:
-                flip(x, start, signs, a, j1 * WIDTH)
-                fetch_to_read(x, start + WIDTH)
-            else:
-                inside = max(d - start, 0)
-                edge[:inside] = x[start : start + inside] * signs[start : start + inside]
-                edge[inside:] = 0
-                part(edge, 0, a, j1 * WIDTH)
-            fetch_to_write(flat, j1 * row + 2 * column)
-        z = b if transform_columns(a, b, n1, radices, twiddle_re, twiddle_im) else a
-        for k1 in range(n1):
-            real, imag = x.dtype.type(angles[k1].real), x.dtype.type(angles[k1].imag)
-            angles[k1] *= step[k1]
-            turn(z, k1 * WIDTH, near_re, near_im, k1 * LANES, real, imag, flat, k1 * row + 2 * column)
-
-
-@njit(nogil=True, cache=True)
-def _multiply_rows(work, spectrum, far_re, far_im, execute, forward, inverse, buffers, first, last):  # type: ignore[no-untyped-def]
-    """Pass 2 over rows first..last-1 and their mirror images: transform, multiply by the spectrum, transform back.
-
-    The image of entry k of row k1 is entry n2 - 1 - k of row n1 - k1; in row 0 it is entry n2 - k, for k = 0 the entry
-    itself, which is repeated at the end.
-    """
-    n1, n2 = work.shape[0], far_re.shape[0]
-    a, b, c, d = buffers[0], buffers[1], buffers[2], buffers[3]
-    for k1 in range(first, last):
-        other = (n1 - k1) % n1
-        shift = 1 if k1 == 0 else 0
-        execute_plan(execute, forward, work[k1].ctypes.data, a.ctypes.data)
-        if other == k1:
-            a[2 * n2], a[2 * n2 + 1] = a[0], a[1]
-            image = a
-        else:
-            execute_plan(execute, forward, work[other].ctypes.data, b.ctypes.data)
-            image = b
-        angle = -2 * np.pi * k1 / (n1 * n2)
-        real, imag = work.dtype.type(np.cos(angle)), work.dtype.type(np.sin(angle))
-        p, p_image = spectrum[k1], spectrum[other]
-        for k in range(0, n2, LANES):
-            j = 2 * (n2 - k - LANES + shift)
-            multiply_mirrored(a, p, c, 2 * k, image, p_image, d, j, far_re, far_im, k, real, imag)
-        execute_plan(execute, inverse, c.ctypes.data, work[k1].ctypes.data)
-        if other != k1:
-            execute_plan(execute, inverse, d.ctypes.data, work[other].ctypes.data)
-
-
-@njit(nogil=True, cache=True)
-def _finish(  # type: ignore[no-untyped-def]
-    work,
-    n2,
-    near_re,
-    near_im,
-    step,
-    radices,
-    twiddle_re,
-    twiddle_im,
-    buffers,
-    first,
-    last,
-    values,
-    code,
-    n_values,
-    ahead,
-):
-    """Pass 3 over column blocks first..last-1: turn back, transform back, write values or packed signs.
-
-    The vector `ahead`, which comes next, is brought into the cache meanwhile.
-    """
-    n1, row = work.shape
-    flat = work.reshape(-1)
-    a, b = buffers[0], buffers[1]
-    angles = _angles(first, step)
-    for block in range(first, last):
-        column = block * LANES
-        for k1 in range(n1):
-            real, imag = work.dtype.type(angles[k1].real), work.dtype.type(angles[k1].imag)
-            angles[k1] *= step[k1]
-            fetch_to_read(flat, k1 * row + 2 * column + WIDTH)
-            turn_back(flat, k1 * row + 2 * column, near_re, near_im, k1 * LANES, real, imag, a, k1 * WIDTH)
-        z = b if transform_columns(a, b, n1, radices, twiddle_re, twiddle_im) else a
-        for j1 in range(n1):
-            start = 2 * (j1 * n2 + column)
-            if start < ahead.shape[0]:
-                fetch_to_read(ahead, start)
-            if values.shape[0]:
-                exchanged_pairs(z, j1 * WIDTH, values, start)
-            elif start < n_values:
-                _write_bits(exchanged_signs(z, j1 * WIDTH), start, n_values, code)
-
-
-@njit(nogil=True, cache=True)
-def _write_bits(word, start, n_bits, code):  # type: ignore[no-untyped-def]
-    """Write thirty-two bits of a code, or as many as belong to it."""
-    if start + WIDTH <= n_bits:
-        for byte in range(4):
-            code[start // 8 + byte] = np.uint8(word >> np.uint32(8 * byte))
-    else:
-        word &= (np.uint32(1) << np.uint32(n_bits - start)) - np.uint32(1)
-        for byte in range((n_bits - start + 7) // 8):
-            code[start // 8 + byte] = np.uint8(word >> np.uint32(8 * byte))
-
-
-@njit(nogil=True, cache=True)
-def _take_spectrum(work, spectrum, execute, forward, buffers, first, last):  # type: ignore[no-untyped-def]
-    """Finish the transform of r along rows first..last-1, scaled so that nothing need be scaled later."""
-    n1, n2 = work.shape[0], spectrum.shape[1] // 2 - _PADDING
-    row = buffers[0]
-    for k1 in range(first, last):
-        execute_plan(execute, forward, work[k1].ctypes.data, row.ctypes.data)
-        spectrum[k1, : 2 * n2] = row[: 2 * n2] / (n1 * n2)
-        spectrum[k1, 2 * n2 : 2 * n2 + 2] = spectrum[k1, :2]

@@ -8,147 +8,13 @@ Sixteen columns that are transformed together are kept *parted*: sixteen real pa
 All positions `i`, `o`, ... count real numbers.
 """
 
-import math
 from typing import Any
 
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-LANES = 16
-"""Complex numbers treated at once."""
-WIDTH = 2 * LANES
-"""Real numbers that hold them."""
-
-_EVEN, _ODD = list(range(0, WIDTH, 2)), list(range(1, WIDTH, 2))
-_PAIRED = [lane for pair in zip(range(LANES), range(LANES, WIDTH), strict=True) for lane in pair]
-_PAIRED_BACKWARDS = [lane for first in reversed(range(LANES)) for lane in (first, first + LANES)]
-
-Complex = tuple[Any, Any]
-"""A vector of real parts and one of imaginary parts."""
-
-
-class _Code:
-    """Emits vector operations on the arrays an intrinsic is called with."""
-
-    def __init__(self, context: Any, builder: Any, signature: Any, args: Any) -> None:
-        self.context, self.builder, self.signature, self.args = context, builder, signature, args
-        self.real = context.get_data_type(signature.args[0].dtype)
-        self.align = signature.args[0].dtype.bitwidth // 8
-
-    def _place(self, argument: int, index: Any, element: Any, lanes: int) -> Any:
-        array = self.context.make_array(self.signature.args[argument])(self.context, self.builder, self.args[argument])
-        return self.builder.bitcast(self.builder.gep(array.data, [index]), ir.VectorType(element, lanes).as_pointer())
-
-    def shift(self, index: Any, by: int) -> Any:
-        return self.builder.add(index, ir.Constant(index.type, by))
-
-    def reals(self, argument: int, index: Any, lanes: int = LANES) -> Any:
-        return self.builder.load(self._place(argument, index, self.real, lanes), align=self.align)
-
-    def bytes(self, argument: int, index: Any, lanes: int) -> Any:
-        """Load bytes and make them real numbers."""
-        loaded = self.builder.load(self._place(argument, index, ir.IntType(8), lanes), align=1)
-        return self.builder.sitofp(loaded, ir.VectorType(self.real, lanes))
-
-    def scalar(self, argument: int, index: Any) -> Any:
-        """Load a real number that never changes, in all lanes."""
-        loaded = self.builder.load(
-            self.builder.bitcast(self._place(argument, index, self.real, 1), self.real.as_pointer()), align=self.align
-        )
-        loaded.set_metadata("invariant.load", self.builder.module.add_metadata([]))
-        return self.everywhere(loaded)
-
-    def everywhere(self, scalar: Any) -> Any:
-        vector = ir.VectorType(self.real, LANES)
-        first = self.builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, ir.Constant(ir.IntType(32), 0))
-        return self._shuffle(first, first, [0] * LANES)
-
-    def part(self, both: Any, *, backwards: bool = False) -> Complex:
-        order = -1 if backwards else 1
-        return self._shuffle(both, both, _EVEN[::order]), self._shuffle(both, both, _ODD[::order])
-
-    def pair(self, z: Complex, *, backwards: bool = False) -> Any:
-        return self._shuffle(*z, _PAIRED_BACKWARDS if backwards else _PAIRED)
-
-    def conjugate(self, z: Complex) -> Complex:
-        return z[0], self.builder.fneg(z[1])
-
-    def parted(self, argument: int, index: Any) -> Complex:
-        return self.reals(argument, index), self.reals(argument, self.shift(index, LANES))
-
-    def store(self, argument: int, index: Any, values: Any) -> None:
-        place = self._place(argument, index, self.real, values.type.count)
-        self.builder.store(values, place, align=self.align)
-
-    def store_parted(self, argument: int, index: Any, z: Complex) -> None:
-        self.store(argument, index, z[0])
-        self.store(argument, self.shift(index, LANES), z[1])
-
-    def _shuffle(self, a: Any, b: Any, lanes: list[int]) -> Any:
-        mask = ir.Constant(ir.VectorType(ir.IntType(32), len(lanes)), lanes)
-        return self.builder.shuffle_vector(a, b, mask)
-
-    def times(self, a: Any, b: Any) -> Any:
-        return self.builder.fmul(a, b, flags=("contract",))
-
-    def plus(self, a: Any, b: Any) -> Any:
-        return self.builder.fadd(a, b, flags=("contract",))
-
-    def minus(self, a: Any, b: Any) -> Any:
-        return self.builder.fsub(a, b, flags=("contract",))
-
-    def add(self, a: Complex, b: Complex) -> Complex:
-        return self.plus(a[0], b[0]), self.plus(a[1], b[1])
-
-    def subtract(self, a: Complex, b: Complex) -> Complex:
-        return self.minus(a[0], b[0]), self.minus(a[1], b[1])
-
-    def product(self, a: Complex, b: Complex, *, conjugate: bool = False) -> Complex:
-        """Return a b, or a conj(b)."""
-        with_real = [self.times(part, b[0]) for part in a]
-        with_imag = [self.times(part, b[1]) for part in a]
-        if conjugate:
-            return self.plus(with_real[0], with_imag[1]), self.minus(with_real[1], with_imag[0])
-        return self.minus(with_real[0], with_imag[1]), self.plus(with_real[1], with_imag[0])
-
-    def rotated(self, z: Complex, k: int, n: int) -> Complex:
-        """Return z exp(-2 pi i k / n) for n = 2, 4 or 8 and k < n/2."""
-        if k == 0:
-            return z
-        if 4 * k == n:
-            return z[1], self.builder.fneg(z[0])
-        half = ir.Constant(z[0].type, [math.sqrt(0.5)] * LANES)
-        total, difference = self.plus(z[1], z[0]), self.minus(z[1], z[0])
-        first, second = (total, difference) if 8 * k == n else (difference, self.builder.fneg(total))
-        return self.times(first, half), self.times(second, half)
-
-    def sums_and_differences(self, values: list[Any]) -> list[Any]:
-        """Return the Walsh-Hadamard transform across 2, 4 or 8 vectors."""
-        if len(values) == 1:
-            return values
-        half = len(values) // 2
-        pairs = list(zip(values[:half], values[half:], strict=True))
-        sums, differences = [self.plus(a, b) for a, b in pairs], [self.minus(a, b) for a, b in pairs]
-        return self.sums_and_differences(sums) + self.sums_and_differences(differences)
-
-    def within(self, values: Any) -> Any:
-        """Return the Walsh-Hadamard transform of the sixteen numbers of a vector."""
-        for distance in (1, 2, 4, 8):
-            partner = self._shuffle(values, values, [lane ^ distance for lane in range(LANES)])
-            signs = ir.Constant(values.type, [-1.0 if lane & distance else 1.0 for lane in range(LANES)])
-            values = self.plus(self.times(values, signs), partner)
-        return values
-
-    def transform(self, values: list[Complex]) -> list[Complex]:
-        """Return the discrete Fourier transform across 2, 4 or 8 vectors."""
-        n = len(values)
-        if n == 1:
-            return values
-        even, odd = self.transform(values[::2]), self.transform(values[1::2])
-        odd = [self.rotated(value, k, n) for k, value in enumerate(odd)]
-        pairs = list(zip(even, odd, strict=True))
-        return [self.add(a, b) for a, b in pairs] + [self.subtract(a, b) for a, b in pairs]
+from cbe_bench.kernels.emit import LANES, WIDTH, Code
 
 
 @intrinsic
@@ -159,7 +25,7 @@ def combine(typing_context, z, i, mirror, j, direct_re, direct_im, mirrored_re, 
     """
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        code = _Code(context, builder, signature, args)
+        code = Code(context, builder, signature, args)
         own = code.part(code.reals(0, args[1], WIDTH))
         image = code.part(code.reals(2, args[3], WIDTH), backwards=True)
         direct = code.reals(4, args[8]), code.reals(5, args[8])
@@ -186,7 +52,7 @@ def multiply_mirrored(  # type: ignore[no-untyped-def]
     """
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        code = _Code(context, builder, signature, args)
+        code = Code(context, builder, signature, args)
         i, j, k = args[3], args[7], args[10]
         own_z, own_p = (code.part(code.reals(array, i, WIDTH)) for array in (0, 1))
         image_z, image_p = (code.conjugate(code.part(code.reals(array, j, WIDTH), backwards=True)) for array in (4, 5))
@@ -209,7 +75,7 @@ def flip(typing_context, x, i, signs, out, o):  # type: ignore[no-untyped-def]
     """out[o:] = x[i:] * signs[i:], parted; the signs are bytes."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        code = _Code(context, builder, signature, args)
+        code = Code(context, builder, signature, args)
         code.store_parted(
             3, args[4], code.part(code.times(code.reals(0, args[1], WIDTH), code.bytes(2, args[1], WIDTH)))
         )
@@ -224,7 +90,7 @@ def part(typing_context, z, i, out, o):  # type: ignore[no-untyped-def]
     """out[o:] = z[i:], from pairs to parted."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        code = _Code(context, builder, signature, args)
+        code = Code(context, builder, signature, args)
         code.store_parted(2, args[3], code.part(code.reals(0, args[1], WIDTH)))
         return context.get_dummy_value()
 
@@ -237,7 +103,7 @@ def turn(typing_context, z, i, near_re, near_im, k, real, imag, out, o):  # type
     """out[o:] = z[i:] * near[k:] * (real + i imag), from parted to pairs."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        code = _Code(context, builder, signature, args)
+        code = Code(context, builder, signature, args)
         near = code.reals(2, args[4]), code.reals(3, args[4])
         angle = code.product(near, (code.everywhere(args[5]), code.everywhere(args[6])))
         code.store(7, args[8], code.pair(code.product(code.parted(0, args[1]), angle)))
@@ -255,7 +121,7 @@ def turn_back(typing_context, z, i, near_re, near_im, k, real, imag, out, o):  #
     """
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        code = _Code(context, builder, signature, args)
+        code = Code(context, builder, signature, args)
         near = code.reals(2, args[4]), code.reals(3, args[4])
         angle = code.product(near, (code.everywhere(args[5]), code.everywhere(args[6])))
         turned = code.product(code.part(code.reals(0, args[1], WIDTH)), angle, conjugate=True)
@@ -271,7 +137,7 @@ def exchanged_signs(typing_context, z, i):  # type: ignore[no-untyped-def]
     """Return the signs of z[i:], parted and exchanged, as a word in the order of pairs."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        code = _Code(context, builder, signature, args)
+        code = Code(context, builder, signature, args)
         pairs = code.pair(code.parted(0, args[1])[::-1])
         return builder.bitcast(builder.fcmp_ordered(">=", pairs, ir.Constant(pairs.type, None)), ir.IntType(WIDTH))
 
@@ -283,7 +149,7 @@ def exchanged_pairs(typing_context, z, i, out, o):  # type: ignore[no-untyped-de
     """out[o:] = z[i:], from parted and exchanged to pairs."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        code = _Code(context, builder, signature, args)
+        code = Code(context, builder, signature, args)
         code.store(2, args[3], code.pair(code.parted(0, args[1])[::-1]))
         return context.get_dummy_value()
 
@@ -294,7 +160,7 @@ def exchanged_pairs(typing_context, z, i, out, o):  # type: ignore[no-untyped-de
 def _hadamard(radix: int) -> Any:
     def hadamard(typing_context, x, i, step):  # type: ignore[no-untyped-def]
         def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-            code = _Code(context, builder, signature, args)
+            code = Code(context, builder, signature, args)
             places = [args[1]]
             for _ in range(radix - 1):
                 places.append(builder.add(places[-1], args[2]))
@@ -318,7 +184,7 @@ def hadamard_start(typing_context, x, i, signs, k):  # type: ignore[no-untyped-d
     """Flip the signs of the 128 numbers x[i:] by the bytes signs[k:] and transform them among themselves, in place."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        code = _Code(context, builder, signature, args)
+        code = Code(context, builder, signature, args)
         places = [code.shift(args[1], LANES * number) for number in range(8)]
         values = []
         for number, place in enumerate(places):
@@ -359,7 +225,7 @@ fetch_to_read, fetch_to_write = _prefetching(0), _prefetching(1)
 def _butterfly(radix: int) -> Any:
     def butterfly(typing_context, z, i, step_in, out, o, step_out, twiddle_re, twiddle_im, t):  # type: ignore[no-untyped-def]
         def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-            code = _Code(context, builder, signature, args)
+            code = Code(context, builder, signature, args)
             source, target = args[1], args[4]
             values = []
             for _ in range(radix):

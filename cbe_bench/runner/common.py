@@ -4,13 +4,14 @@ import hashlib
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
 from cbe_bench import environment
 from cbe_bench.kernels.parallel import thread_count
-from cbe_bench.results import Row, load_rows
+from cbe_bench.results import Row, cell_key, load_rows
 
 BASE_BYTES = 400 << 20
 """The interpreter, its libraries and a few blocks of data."""
@@ -35,6 +36,20 @@ class Reporter(Protocol):
         """Take how a cell has ended, and what is to be noted about it."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class BaseCell:
+    """One thing to run: what it needs, by estimate, and all that decides its value."""
+
+    memory_bytes: int
+    seconds: float
+    identity: Row = field(repr=False)
+
+    @property
+    def key(self) -> str:
+        """The hash of all that decides the cell's value."""
+        return cell_key(self.identity)
+
+
 class CellTimeoutError(Exception):
     """A cell has taken longer than it may."""
 
@@ -43,6 +58,11 @@ def done_keys(rows_file: Path, rerun: str | None) -> set[str]:
     """Return the keys of the cells that need not run again; what was skipped is judged anew every time."""
     keep = {None: {"ok", "failed", "timeout"}, "failed": {"ok"}, "all": set()}[rerun]
     return {row["key"] for row in load_rows(rows_file) if row["status"] in keep}
+
+
+def going_on(done: int, cells: int, rows_file: Path) -> str:
+    """Say that a run goes on where an earlier one stopped."""
+    return f"going on: {done} of {cells} cells are in {rows_file}"
 
 
 def derive_seed(*axes: object) -> int:

@@ -5,7 +5,7 @@ and cells of an encoder whose codes are nested share one pass over the data, the
 """
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -23,14 +23,16 @@ from cbe_bench.encoders import Encoder, encoder_classes, make_encoder
 from cbe_bench.errors import InputError
 from cbe_bench.evaluators.retrieval import RetrievalEvaluator, evaluation_bytes, evaluation_work
 from cbe_bench.kernels.parallel import slices, thread_count
-from cbe_bench.results import Row, append_row, cell_key
+from cbe_bench.results import Row, append_row
 from cbe_bench.runner.common import (
     BASE_BYTES,
+    BaseCell,
     CellTimeoutError,
     Reporter,
     circumstances,
     derive_seed,
     done_keys,
+    going_on,
     noted_warnings,
 )
 
@@ -38,8 +40,8 @@ _OPERATIONS_A_SECOND = 5e10
 """What one core does of a matrix product; forecasts of time rest on it and are rough."""
 
 
-@dataclass(frozen=True)
-class Cell:
+@dataclass(frozen=True, kw_only=True)
+class Cell(BaseCell):
     """One encoder at one number of bits under one seed."""
 
     encoder: EncoderConfig
@@ -47,14 +49,6 @@ class Cell:
     encoded_bits: int
     """The bits computed: those of the longest cell it shares its codes with."""
     seed: int
-    memory_bytes: int
-    seconds: float
-    identity: Row = field(repr=False)
-
-    @property
-    def key(self) -> str:
-        """The hash of all that decides the cell's value."""
-        return cell_key(self.identity)
 
     def describe(self) -> str:
         """Name the cell for a person."""
@@ -163,6 +157,8 @@ def run_plan(
 ) -> None:
     """Run the pending cells; every one ends in a row, appended before the next begins."""
     _check_files(plan)
+    if len(plan.pending) < len(plan.cells):
+        reporter.message(going_on(len(plan.cells) - len(plan.pending), len(plan.cells), rows_file))
     reporter.begin(len(plan.pending), sum(cell.seconds for cell in plan.pending))
     for seed, cells in groupby(plan.pending, key=lambda cell: cell.seed):
         evaluator: RetrievalEvaluator | None = None

@@ -7,7 +7,7 @@ built by the first call are timed apart.
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -22,8 +22,8 @@ from cbe_bench.encoders import encoder_classes, make_encoder
 from cbe_bench.errors import InputError, did_you_mean
 from cbe_bench.evaluators.timing import UNSTABLE, Candidate, in_turns
 from cbe_bench.kernels import parallel
-from cbe_bench.results import Row, append_row, cell_key
-from cbe_bench.runner.common import BASE_BYTES, Reporter, circumstances, done_keys, noted_warnings
+from cbe_bench.results import Row, append_row
+from cbe_bench.runner.common import BASE_BYTES, BaseCell, Reporter, circumstances, done_keys, going_on, noted_warnings
 
 PAPER_DIMS = tuple(2**power for power in (15, 17, 20, 24, 27))
 DEFAULT_METHODS = ("lsh", "bilinear-rand", "cbe-rand", "hd3")
@@ -35,22 +35,14 @@ _OPERATIONS_A_SECOND = 5e10
 _MOST_BITS = 1 << 31
 
 
-@dataclass(frozen=True)
-class TimingCell:
+@dataclass(frozen=True, kw_only=True)
+class TimingCell(BaseCell):
     """One method at one dimension, number of bits and batch size."""
 
     encoder: str
     n_features: int
     n_bits: int
     batch: int
-    memory_bytes: int
-    seconds: float
-    identity: Row = field(repr=False)
-
-    @property
-    def key(self) -> str:
-        """The hash of all that decides the cell's time."""
-        return cell_key(self.identity)
 
 
 def parse_dims(text: str) -> list[int]:
@@ -132,7 +124,15 @@ def _make_cell(name: str, d: int, n_bits: int, batch: int) -> TimingCell:
         "environment": environment.environment_id(),
     }
     memory = BASE_BYTES + 4 * d * batch + encoder.memory_bytes(d)
-    return TimingCell(name, d, n_bits, batch, memory, batch * encoder.work(d) / _OPERATIONS_A_SECOND, identity)
+    return TimingCell(
+        encoder=name,
+        n_features=d,
+        n_bits=n_bits,
+        batch=batch,
+        memory_bytes=memory,
+        seconds=batch * encoder.work(d) / _OPERATIONS_A_SECOND,
+        identity=identity,
+    )
 
 
 def run_times(
@@ -142,7 +142,7 @@ def run_times(
     done = done_keys(rows_file, rerun)
     pending = [cell for cell in cells if cell.key not in done]
     if len(pending) < len(cells):
-        reporter.message(f"going on: {len(cells) - len(pending)} of {len(cells)} cells are in {rows_file}")
+        reporter.message(going_on(len(cells) - len(pending), len(cells), rows_file))
     reporter.begin(len(pending), sum(_forecast(cell, budget) for cell in pending))
     with _quiet_machine():
         for _, group in groupby(pending, key=lambda cell: (cell.n_features, cell.n_bits)):
