@@ -25,7 +25,7 @@ DIMS_paper := 2^15..2^27
 reproduce: setup
 	$(BIN)/cbe-bench run configs/flickr.yaml --scale $(SCALE)
 	$(BIN)/cbe-bench time --dims $(DIMS_$(SCALE))
-	$(BIN)/cbe-bench time --dims 2^10..2^14 --bits d,2d,4d --batch 16 --budget 1 --name growth
+	$(BIN)/cbe-bench time --dims 2^10..2^14 --bits d/4,d/2,d,2d,4d --batch 16 --budget 0.5 --name growth
 
 lint: setup
 	$(BIN)/ruff check .

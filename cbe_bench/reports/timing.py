@@ -147,7 +147,7 @@ def _growth(name: str, rows: list[Row], regime: str, variable: str) -> dict[str,
 
 
 def _slope(x: np.ndarray, y: np.ndarray) -> float:
-    return float(np.polyfit(np.log(x), np.log(y), 1)[0])
+    return round(float(np.polyfit(np.log(x), np.log(y), 1)[0]), 3) + 0.0
 
 
 def growth_figure(rows: list[Row]) -> "Figure | None":
