@@ -20,6 +20,7 @@ from cbe_bench.runner import retrieval as runner
 
 CONFIG = str(Path("configs/flickr.yaml").resolve())
 SMALL = ["--set", "seeds=[0]", "--set", "bits=[32, 64]", "--set", "data.keep_dims=128"]
+SMALL += ["--set", "encoders=[cbe-rand, cbe-orth, bilinear-rand, lsh]"]
 VALUES = ("key", "status", "recall", "recall_asymmetric")
 
 
