@@ -18,14 +18,18 @@ help:
 
 setup: .venv/.ready
 
-DIMS_smoke := 2^10..2^15
+# Dimensions that are timed, and the seconds each cell is sampled for.
+DIMS_smoke := 2^10..2^14
 DIMS_quick := paper
 DIMS_paper := 2^15..2^27
+BUDGET_smoke := 0.2
+BUDGET_quick := 5
+BUDGET_paper := 10
 
 reproduce: setup
 	$(BIN)/cbe-bench run configs/flickr.yaml --scale $(SCALE)
-	$(BIN)/cbe-bench time --dims $(DIMS_$(SCALE))
-	$(BIN)/cbe-bench time --dims 2^10..2^14 --bits d/4,d/2,d,2d,4d --batch 16 --budget 0.5 --name growth
+	$(BIN)/cbe-bench time --dims $(DIMS_$(SCALE)) --budget $(BUDGET_$(SCALE))
+	$(BIN)/cbe-bench time --dims 2^10..2^14 --bits d/4,d/2,d,2d,4d --batch 16 --budget 0.2 --name growth
 
 lint: setup
 	$(BIN)/ruff check .
