@@ -1,8 +1,7 @@
 """Fourier transforms of sixteen columns at once, of a power of two rows.
 
-Every operation is on sixteen neighbours in a row, so nothing is ever rearranged within a vector: three to five
-times the speed of a library that has to fit any layout. The order is Stockham's, from one buffer to another and
-back, by factors of eight and four.
+Every operation is on sixteen neighbours in a row, so nothing is ever rearranged within a vector. The order is
+Stockham's, from one buffer to another and back, by factors of eight and four.
 """
 
 from functools import cache

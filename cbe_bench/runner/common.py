@@ -15,6 +15,8 @@ from cbe_bench.results import Row, cell_key, load_rows
 
 BASE_BYTES = 400 << 20
 """The interpreter, its libraries and a few blocks of data."""
+OPERATIONS_A_SECOND = 5e10
+"""What one core does of a matrix product; forecasts of time rest on it and are rough."""
 
 
 class Reporter(Protocol):

@@ -26,6 +26,7 @@ from cbe_bench.kernels.parallel import slices, thread_count
 from cbe_bench.results import Row, append_row
 from cbe_bench.runner.common import (
     BASE_BYTES,
+    OPERATIONS_A_SECOND,
     BaseCell,
     CellTimeoutError,
     Reporter,
@@ -35,9 +36,6 @@ from cbe_bench.runner.common import (
     going_on,
     noted_warnings,
 )
-
-_OPERATIONS_A_SECOND = 5e10
-"""What one core does of a matrix product; forecasts of time rest on it and are rough."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +126,7 @@ def _make_cell(config: Config, entry: EncoderConfig, n_bits: int, seed: int, n_d
         encoded_bits=encoded_bits,
         seed=seed,
         memory_bytes=memory,
-        seconds=work / (_OPERATIONS_A_SECOND * thread_count()),
+        seconds=work / (OPERATIONS_A_SECOND * thread_count()),
         identity={**shared, "encoder": entry.name, "params": params, "n_bits": n_bits},
     )
 
@@ -201,7 +199,7 @@ def _prepare(plan: Plan, seed: int, reporter: Reporter, block_rows: int | None) 
         block_rows=block_rows,
     )
     work = 4.0 * config.n_features * len(split.database) * (len(split.queries) + 100)
-    reporter.step(f"true neighbours, seed {seed}", work / (_OPERATIONS_A_SECOND * thread_count()))
+    reporter.step(f"true neighbours, seed {seed}", work / (OPERATIONS_A_SECOND * thread_count()))
     return RetrievalEvaluator(data, config.neighbours, config.depth, reporter.share)
 
 
