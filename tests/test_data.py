@@ -4,7 +4,8 @@ import h5py
 import numpy as np
 import pytest
 
-from cbe_bench.data.features import HDF5Features, file_hash
+from cbe_bench.data.features import file_hash
+from cbe_bench.data.hdf5 import HDF5Features
 from cbe_bench.data.prepared import PreparedData
 from cbe_bench.data.splits import PROTOCOLS, make_split
 from cbe_bench.data.synthetic import SyntheticFeatures

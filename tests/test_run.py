@@ -254,7 +254,7 @@ def test_a_user_file_is_used_and_named(tmp_path, user_file):
             "mine.h5: row 7 holds NaN or infinite",
         ),
         (lambda data: np.zeros_like(data), "hold only zeros"),
-        (lambda data: data[:, :39], "/features has 39 dimensions; data.dim says 40"),
+        (lambda data: data[:, :39], "has 39 dimensions; data.dim says 40"),
         (lambda data: data.astype(int), "is int64; allowed: float16, float32, float64"),
     ],
 )

@@ -65,6 +65,11 @@ class PreparedData:
         chosen = order[: self.n_features]
         return chosen if self.protocol.permute else np.sort(chosen)
 
+    @property
+    def as_stored(self) -> bool:
+        """Whether rows are only scaled to unit length: all their dimensions, not centred."""
+        return self._dims is None and not self.protocol.centre
+
     def key(self) -> str:
         """Return a hash over all that decides the values of the three parts."""
         recipe = [self.features.content_hash(), repr(self.protocol), self.n_features, self.seed]

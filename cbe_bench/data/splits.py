@@ -54,23 +54,29 @@ class Split:
     learn: NDArray[np.int64]
 
 
-def make_split(n_rows: int, *, database: int, learn: int, queries: int, least: int, seed: int, source: str) -> Split:
+def make_split(
+    n_rows: int, *, database: int, learn: int, queries: int, least: int, seed: int, source: str, own_queries: int = 0
+) -> Split:
     """Draw a split from a seed: queries first, then up to `database` of the other rows, then `learn` of those.
 
     The database is every row that is not a query where the file has no more than that; `least` is the smallest
-    database that makes sense.
+    database that makes sense. Where the last rows of the file are its own queries, queries are drawn from them alone.
     """
-    needed = queries + max(learn, least)
-    if n_rows < needed:
+    queries = min(queries, own_queries) if own_queries else queries
+    others = n_rows - (own_queries or queries)
+    if others < max(learn, least):
         raise InputError(
-            f"{source}: {n_rows:,} rows; {queries:,} queries, {learn:,} rows to learn from and a database of at "
-            f"least {least:,} need {needed:,}"
+            f"{source}: {n_rows:,} rows; {own_queries or queries:,} queries, {learn:,} rows to learn from and a "
+            f"database of at least {least:,} need {(own_queries or queries) + max(learn, least):,}"
         )
     rng = np.random.default_rng([seed, n_rows])
-    order = rng.permutation(n_rows)
-    kept = order[queries : queries + database]
+    if own_queries:
+        asked, order = others + rng.permutation(own_queries)[:queries], rng.permutation(others)
+    else:
+        asked, order = np.split(rng.permutation(n_rows), [queries])
+    kept = order[:database]
     return Split(
-        queries=np.sort(order[:queries]),
+        queries=np.sort(asked),
         database=np.sort(kept),
         learn=np.sort(rng.choice(len(kept), min(learn, len(kept)), replace=False)),
     )

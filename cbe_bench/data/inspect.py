@@ -1,0 +1,106 @@
+"""What is in a feature file, and whether it can be used: one pass over all rows."""
+
+import hashlib
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbe_bench.data.features import Features, Matrix
+from cbe_bench.data.prepared import Tick
+from cbe_bench.kernels.parallel import for_slices, slices
+
+_BLOCK_BYTES = 1 << 27
+_ROWS_NAMED = 5
+
+
+@dataclass
+class Findings:
+    """What one pass over a feature file found."""
+
+    n_rows: int
+    n_features: int
+    not_finite: list[int] = field(default_factory=list)
+    """Rows with NaN or infinite values."""
+    zero: list[int] = field(default_factory=list)
+    """Rows with nothing but zeros."""
+    duplicates: list[int] = field(default_factory=list)
+    """Rows equal to an earlier one."""
+    norms: tuple[float, float, float] = (np.nan, np.nan, np.nan)
+    """Least, median and largest l2 norm of the other rows."""
+    spread: tuple[float, float, float] = (np.nan, np.nan, np.nan)
+    """Least, median and largest share of the largest coordinate in the norm: the rho of the theory."""
+    nonzero: float = np.nan
+    """Share of values that are not zero."""
+    labels: dict[str, int] | None = None
+    """Rows of each label."""
+
+    @property
+    def problems(self) -> list[str]:
+        """What keeps the file from being used, a line each."""
+        found = ((self.not_finite, "NaN or infinite values"), (self.zero, "only zeros"))
+        return [f"{_listed(rows)} {what}" for rows, what in found if rows]
+
+
+def inspect(features: Features, tick: Tick | None = None) -> Findings:
+    """Read all rows once and tell what they are like."""
+    findings = Findings(features.n_rows, features.n_features)
+    digests = np.empty(features.n_rows, np.uint64)
+    lengths, spreads, filled = [], [], 0
+    for part in slices(features.n_rows, max(1, _BLOCK_BYTES // (4 * features.n_features))):
+        block = features.read(np.arange(part.start, part.stop))
+        norms, largest, nonzero = _measure(block, digests[part])
+        finite = np.isfinite(norms)
+        findings.not_finite += (part.start + np.flatnonzero(~finite)).tolist()
+        findings.zero += (part.start + np.flatnonzero(norms == 0)).tolist()
+        usable = finite & (norms > 0)
+        lengths.append(norms[usable])
+        spreads.append(largest[usable] / norms[usable])
+        filled += int(nonzero.sum())
+        if tick:
+            tick(part.stop / features.n_rows)
+    findings.duplicates = _repeated(digests)
+    findings.norms, findings.spread = _range(lengths), _range(spreads)
+    findings.nonzero = filled / (features.n_rows * features.n_features)
+    labels = features.labels()
+    if labels is not None:
+        names, counts = np.unique(labels, return_counts=True)
+        findings.labels = {str(name): int(count) for name, count in zip(names, counts, strict=True)}
+    return findings
+
+
+def _measure(block: Matrix, digests: NDArray[np.uint64]) -> tuple[NDArray, NDArray, NDArray]:
+    """Return norm, largest coordinate and number of non-zero values of each row, and write its digest."""
+    n = len(block)
+    norms, largest, nonzero = np.empty(n), np.empty(n), np.empty(n, np.int64)
+
+    def measure(some: slice) -> None:
+        rows = block[some]
+        with np.errstate(invalid="ignore", over="ignore"):
+            norms[some] = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
+            largest[some] = np.abs(rows).max(axis=1)
+        nonzero[some] = np.count_nonzero(rows, axis=1)
+        shortened = b"".join(hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in rows)
+        digests[some] = np.frombuffer(shortened, np.uint64)
+
+    for_slices(measure, n, 64)
+    return norms, largest, nonzero
+
+
+def _repeated(digests: NDArray[np.uint64]) -> list[int]:
+    """Return the places of digests that have appeared before."""
+    again = np.ones(len(digests), bool)
+    again[np.unique(digests, return_index=True)[1]] = False
+    return np.flatnonzero(again).tolist()
+
+
+def _range(parts: list[NDArray]) -> tuple[float, float, float]:
+    values = np.concatenate(parts)
+    if not len(values):
+        return (np.nan, np.nan, np.nan)
+    return float(values.min()), float(np.median(values)), float(values.max())
+
+
+def _listed(rows: list[int]) -> str:
+    named = ", ".join(map(str, rows[:_ROWS_NAMED])) + (", ..." if len(rows) > _ROWS_NAMED else "")
+    return f"row {named} holds" if len(rows) == 1 else f"rows {named} ({len(rows):,} in all) hold"

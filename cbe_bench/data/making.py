@@ -1,0 +1,174 @@
+"""Files of VLAD features, made from images in parts, on all cores; a making that is interrupted goes on later.
+
+The features lie in one piece at a known place of the HDF5 file, which is laid out completely, visual words included,
+before the first row is computed. Rows are then written straight to their place, and a note beside the unfinished
+file says how many are. Neither a kill nor a power cut can damage more than rows that will be written anew.
+"""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import cbe_bench
+from cbe_bench.data.features import Matrix
+from cbe_bench.data.pictures import SIDE, Pictures
+from cbe_bench.data.prepared import Tick
+from cbe_bench.data.sift import DESCRIPTOR, dense_sift
+from cbe_bench.data.vlad import learn_words, vlad
+from cbe_bench.errors import InputError
+from cbe_bench.kernels.parallel import for_slices, slices
+
+_VERSION = 1
+"""Part of the recipe: to be raised by any change that changes the numbers."""
+_IMAGES_AT_ONCE = 16
+_PART_BYTES = 1 << 28
+"""Bytes of features between two notes of how far the making is."""
+_DESCRIPTORS_A_WORD = 500
+_IMAGES_FOR_WORDS = 4_000
+
+
+def make_vlad(
+    pictures: Pictures, path: Path, n_words: int, *, rows: int | None = None, seed: int = 0, tick: Tick
+) -> int:
+    """Write the VLAD features of images to `path`; return how many images show nothing and have only zeros.
+
+    `rows` takes that many images, drawn by the seed; by default all.
+    """
+    chosen = _choose(len(pictures.labels), rows, seed)
+    recipe = _recipe(pictures, n_words, chosen, seed)
+    part = _Part(path, recipe)
+    if part.rows_done is None:
+        words = _words(pictures, chosen, n_words, seed)
+        part.lay_out(words, pictures.labels[chosen], {**pictures.provenance, "classes": list(pictures.classes)})
+    done, empty = part.rows_done or 0, part.empty_rows
+    for some in slices(len(chosen), max(_IMAGES_AT_ONCE, _PART_BYTES // (4 * DESCRIPTOR * n_words))):
+        if some.start < done:
+            continue
+        empty += _fill(part, pictures, chosen[some], some.start)
+        part.note(some.stop, empty)
+        tick(some.stop / len(chosen))
+    part.finish()
+    return empty
+
+
+def _choose(count: int, rows: int | None, seed: int) -> NDArray[np.int64]:
+    if rows is None or rows == count:
+        return np.arange(count)
+    if rows > count:
+        raise InputError(f"--rows {rows}: there are {count:,} images")
+    return np.sort(np.random.default_rng([seed, count]).choice(count, rows, replace=False))
+
+
+def _recipe(pictures: Pictures, n_words: int, chosen: NDArray[np.int64], seed: int) -> dict[str, Any]:
+    """Return all that decides the content of the file."""
+    return {
+        "version": _VERSION,
+        "side": SIDE,
+        "words": n_words,
+        "seed": seed,
+        "rows": len(chosen),
+        "labels": hashlib.sha256(pictures.labels[chosen].tobytes()).hexdigest(),
+        "images": pictures.provenance.get("images_sha256", pictures.provenance.get("source")),
+    }
+
+
+def _words(pictures: Pictures, chosen: NDArray[np.int64], n_words: int, seed: int) -> Matrix:
+    """Learn the visual words from descriptors of images drawn by the seed."""
+    rng = np.random.default_rng([seed, n_words])
+    count = min(_IMAGES_FOR_WORDS, len(chosen))
+    drawn = np.sort(rng.choice(chosen, count, replace=False))
+    each = -(-_DESCRIPTORS_A_WORD * n_words // count)
+    found: list[Matrix] = []
+    for part in slices(count, 256):
+        for descriptors in dense_sift(pictures.read(drawn[part])):
+            shown = descriptors[descriptors.any(axis=1)]
+            found.append(shown[rng.permutation(len(shown))[:each]])
+    descriptors = np.concatenate(found)
+    if len(descriptors) < n_words:
+        raise InputError(f"{len(descriptors):,} descriptors in {count:,} images; {n_words} words need more")
+    return learn_words(descriptors, n_words, seed)
+
+
+def _fill(part: "_Part", pictures: Pictures, rows: NDArray[np.int64], first: int) -> int:
+    """Compute and write some rows; return how many have only zeros."""
+    empty: list[int] = []
+
+    def describe(some: slice) -> None:
+        features = vlad(dense_sift(pictures.read(rows[some])), part.words)
+        empty.append(int((~features.any(axis=1)).sum()))
+        part.write(features, first + some.start)
+
+    for_slices(describe, len(rows), _IMAGES_AT_ONCE, blas=True)
+    return sum(empty)
+
+
+class _Part:
+    """A file of features that is not complete yet, and the note that says how far it is."""
+
+    def __init__(self, path: Path, recipe: dict[str, Any]) -> None:
+        self._target, self._recipe = path, recipe
+        self._path = path.with_name(f".{path.name}.part")
+        self._note = path.with_name(f".{path.name}.part.json")
+        self.rows_done: int | None = None
+        self.empty_rows = 0
+        try:
+            noted = json.loads(self._note.read_text())
+            if noted["recipe"] == recipe:
+                self._open()
+                self.rows_done, self.empty_rows = noted["rows"], noted["empty"]
+        except (OSError, ValueError, KeyError):
+            self.rows_done = None
+
+    def lay_out(self, words: Matrix, labels: NDArray[np.int16], attributes: dict[str, Any]) -> None:
+        """Create the file with everything but the features, for which room is reserved."""
+        import h5py
+
+        self._target.parent.mkdir(parents=True, exist_ok=True)
+        self._note.unlink(missing_ok=True)
+        with h5py.File(self._path, "w") as file:
+            layout = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+            layout.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+            layout.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+            space = h5py.h5s.create_simple((len(labels), words.size))
+            h5py.h5d.create(file.id, b"features", h5py.h5t.IEEE_F32LE, space, layout)
+            file["words"], file["labels"] = words, labels
+            file.attrs.update(attributes)
+            file.attrs["recipe"] = json.dumps(self._recipe)
+            file.attrs["words_sha256"] = hashlib.sha256(words.tobytes()).hexdigest()
+            file.attrs["made_by"] = f"cbe-bench {cbe_bench.__version__}"
+        self._open()
+        self.note(0, 0)
+
+    def _open(self) -> None:
+        import h5py
+
+        with h5py.File(self._path, "r") as file:
+            self.words: Matrix = file["words"][:]
+            self._offset = file["features"].id.get_offset()
+        self._handle = os.open(self._path, os.O_WRONLY)
+
+    def write(self, features: Matrix, first: int) -> None:
+        """Write rows to their place; may be called from many threads."""
+        content = np.ascontiguousarray(features, dtype="<f4").data.cast("B")
+        place = self._offset + first * features.shape[1] * 4
+        while content:
+            written = os.pwrite(self._handle, content, place)
+            content, place = content[written:], place + written
+
+    def note(self, rows: int, empty: int) -> None:
+        """Note that all rows before `rows` are written."""
+        os.fsync(self._handle)
+        temporary = self._note.with_suffix(".new")
+        temporary.write_text(json.dumps({"recipe": self._recipe, "rows": rows, "empty": empty}))
+        temporary.replace(self._note)
+
+    def finish(self) -> None:
+        """Give the complete file its name."""
+        os.close(self._handle)
+        self._path.replace(self._target)
+        self._note.unlink()
