@@ -1,9 +1,12 @@
 """A synthetic stand-in for VLAD features, for a machine where the real file is not.
 
 A vector is made as a VLAD is: blocks of 128 dimensions, one for each visual word; words that an image does not
-show are all zero; the residuals of shown words depend on a low-dimensional description of the image, drawn
-around the centre of its class, plus noise; signed square roots and unit length at the end. Nearest neighbours
-are then images of similar description, not coincidences of noise.
+show are all zero, some words and some images more often than others; the residuals of shown words depend on a
+description of the image, drawn around the centre of its class, plus noise; signed square roots and unit length at the
+end. Nearest neighbours are then images of similar description, not coincidences of noise.
+
+The constants were chosen so that zeros, tails, spectrum and neighbour distances resemble those of VLAD features of real
+photos; `scripts/compare_stand_in.py` shows how far they do.
 
 Rows are drawn in blocks of 256, each from its own seed, so any part of any size can be read in any order and a
 stand-in of 10 GB occupies no disk and no memory.
@@ -11,6 +14,7 @@ stand-in of 10 GB occupies no disk and no memory.
 
 import hashlib
 import json
+from statistics import NormalDist
 
 import numpy as np
 from numba import njit
@@ -19,16 +23,26 @@ from numpy.typing import NDArray
 from cbe_bench.data.features import Features, Matrix
 from cbe_bench.kernels.parallel import for_slices
 
-_VERSION = 1
+_VERSION = 2
 """Part of the content hash: to be raised by any change that changes the numbers."""
 _BLOCK = 256
 _WORD = 128
-_LATENT = 48
+_LATENT = 400
+_DECAY = 0.4
+"""The strength of the i-th part of a description is i to minus this."""
 _CLASSES = 100
-_SHOWN = 0.35
+_CLASS_SHARE = 0.3
+"""Share of the variance of descriptions that lies between classes."""
+_SHOWN = 0.41
 """Share of visual words an image shows."""
-_NOISE = 1.2
-"""Strength of what is not explained by the description, relative to what is."""
+_WORD_BIAS = 0.335
+"""How much words differ in how often they are shown."""
+_IMAGE_BIAS = 0.156
+"""How much images differ in how many words they show."""
+_DESCRIBED = 0.7
+"""Share of the variance of what an image shows that its description explains."""
+_NOISE = 1.05
+"""Strength of what is not explained in the residuals, relative to what is."""
 
 
 class SyntheticFeatures(Features):
@@ -50,16 +64,16 @@ class SyntheticFeatures(Features):
         self.name, self.n_rows, self.n_features, self.seed = name, n_rows, n_features, seed
         rng = np.random.default_rng([seed, _VERSION])
         words = -(-n_features // _WORD)
-        strength = np.arange(1, _LATENT + 1) ** -0.5
+        strength = np.arange(1, _LATENT + 1) ** -_DECAY
         strength /= np.linalg.norm(strength)
         self._centres = rng.standard_normal((_CLASSES, _LATENT)).astype(np.float32)
-        self._residuals = (rng.standard_normal((_LATENT, n_features)) * strength[:, None]).astype(np.float32)
+        self._word_bias = (_WORD_BIAS * rng.standard_normal(words)).astype(np.float32)
         self._presence = (rng.standard_normal((_LATENT, words)) * strength[:, None]).astype(np.float32)
+        self._residuals = (rng.standard_normal((_LATENT, n_features)) * strength[:, None]).astype(np.float32)
 
     def content_hash(self) -> str:
         """Return a hash of all that decides the values. The number of rows does not: more rows only follow."""
-        recipe = [_VERSION, self.n_features, self.seed, _BLOCK, _WORD, _LATENT, _CLASSES, _SHOWN, _NOISE]
-        return hashlib.sha256(json.dumps(recipe).encode()).hexdigest()
+        return hashlib.sha256(json.dumps([_VERSION, self.n_features, self.seed]).encode()).hexdigest()
 
     def read(self, rows: NDArray[np.int64]) -> Matrix:
         """Draw the given rows, on all cores."""
@@ -83,18 +97,26 @@ class SyntheticFeatures(Features):
     def _describe(self, block: int) -> tuple[Matrix, NDArray[np.int64]]:
         rng = np.random.default_rng([self.seed, _VERSION, 1, block])
         classes = rng.integers(0, _CLASSES, _BLOCK)
-        latent = 0.7 * self._centres[classes] + 0.7 * rng.standard_normal((_BLOCK, _LATENT), dtype=np.float32)
+        own = rng.standard_normal((_BLOCK, _LATENT), dtype=np.float32)
+        latent = np.sqrt(_CLASS_SHARE) * self._centres[classes] + np.sqrt(1 - _CLASS_SHARE) * own
         return latent.astype(np.float32), classes
 
     def _draw(self, block: int) -> Matrix:
         latent, _ = self._describe(block)
         rng = np.random.default_rng([self.seed, _VERSION, 2, block])
-        presence = latent @ self._presence + rng.standard_normal((_BLOCK, self._presence.shape[1]), dtype=np.float32)
-        shown = presence >= np.quantile(presence, 1 - _SHOWN, axis=1, keepdims=True)
+        presence = np.sqrt(_DESCRIBED) * (latent @ self._presence) + self._word_bias
+        presence += np.sqrt(1 - _DESCRIBED) * rng.standard_normal(presence.shape, dtype=np.float32)
+        presence += _IMAGE_BIAS * rng.standard_normal((_BLOCK, 1), dtype=np.float32)
+        shown = presence >= _BAR
+        shown[~shown.any(axis=1)] = True  # an image of few words shows at least one
         values = latent @ self._residuals
         noise = rng.standard_normal(values.shape, dtype=np.float32)
         _finish(values, noise, shown)
         return values
+
+
+_BAR = NormalDist(sigma=np.sqrt(1 + _WORD_BIAS**2 + _IMAGE_BIAS**2)).inv_cdf(1 - _SHOWN)
+"""A word is shown whose presence reaches this."""
 
 
 @njit(nogil=True, cache=True)
