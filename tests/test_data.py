@@ -282,18 +282,18 @@ def test_truth_is_cached_by_content(tmp_path, rng, fresh_cache, monkeypatch):
 
 
 def test_stand_in_is_seeded_streamed_and_like_vlad():
-    features = SyntheticFeatures("x", 1000, 640, seed=1)
+    features = SyntheticFeatures("x", 1000, 5120, seed=1)
     whole = features.read(np.arange(1000))
     np.testing.assert_allclose(np.linalg.norm(whole, axis=1), 1, atol=1e-5)
-    assert 0.3 < np.mean(whole != 0) < 0.45
-    words = (whole.reshape(1000, 5, 128) != 0).any(axis=2)
+    assert 0.35 < np.mean(whole != 0) < 0.47
+    words = (whole.reshape(1000, 40, 128) != 0).any(axis=2)
     assert np.all(words.sum(axis=1) >= 1)
     assert not words.all()
     rows = np.array([3, 255, 256, 700, 999])
     with parallel.threads(1):
         assert np.array_equal(features.read(rows), whole[rows])
-    assert np.array_equal(SyntheticFeatures("x", 5000, 640, seed=1).read(rows), whole[rows])
-    assert not np.array_equal(SyntheticFeatures("x", 1000, 640, seed=2).read(rows), whole[rows])
+    assert np.array_equal(SyntheticFeatures("x", 5000, 5120, seed=1).read(rows), whole[rows])
+    assert not np.array_equal(SyntheticFeatures("x", 1000, 5120, seed=2).read(rows), whole[rows])
     assert len(features.labels()) == 1000
 
 

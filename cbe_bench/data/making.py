@@ -134,6 +134,7 @@ class _Part:
             layout = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
             layout.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
             layout.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+            layout.set_obj_track_times(False)  # equal content, equal bytes
             space = h5py.h5s.create_simple((len(labels), words.size))
             h5py.h5d.create(file.id, b"features", h5py.h5t.IEEE_F32LE, space, layout)
             file["words"], file["labels"] = words, labels

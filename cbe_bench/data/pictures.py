@@ -14,7 +14,8 @@ from cbe_bench.errors import InputError
 
 SIDE = 64
 """Pixels of an image along each side when it is described."""
-_GREY = np.array([0.299, 0.587, 0.114], np.float32)
+_GREY = (0.299, 0.587, 0.114)
+"""Shares of red, green and blue in the grey of a pixel."""
 _ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
 
 
@@ -57,7 +58,7 @@ class StoredPictures(Pictures):
     def read(self, rows: NDArray[np.int64]) -> Images:
         """Return the given images, enlarged by linear interpolation."""
         pixels = self._pixels[rows].astype(np.float32)
-        grey = pixels @ _GREY if pixels.ndim == 4 else pixels
+        grey = sum(share * pixels[..., i] for i, share in enumerate(_GREY)) if pixels.ndim == 4 else pixels
         return np.ascontiguousarray(self._enlarge @ (grey / np.float32(255)) @ self._enlarge.T)
 
 

@@ -10,6 +10,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cbe_bench.kernels.parallel import blas_threads
+from cbe_bench.kernels.products import products
 
 _ITERATIONS = 25
 
@@ -26,10 +27,11 @@ def learn_words(descriptors: NDArray[np.float32], n_words: int, seed: int) -> ND
 def vlad(descriptors: NDArray[np.float32], words: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the (images, words x 128) vectors of images with (images, descriptors, 128) descriptors.
 
-    An image without a single descriptor gives a vector of zeros.
+    An image without a single descriptor gives a vector of zeros. To be called from a task of `for_slices`, called with
+    blas=True: an image's vector then does not depend on the images beside it.
     """
     n, m, length = descriptors.shape
-    closeness = descriptors.reshape(n * m, length) @ words.T
+    closeness = products(descriptors.reshape(n * m, length), words)
     closeness -= 0.5 * np.einsum("ij,ij->i", words, words)
     out = np.zeros((n, words.shape[0], length), np.float32)
     _aggregate(descriptors, closeness.reshape(n, m, -1), words, out)

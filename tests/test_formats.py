@@ -1,0 +1,337 @@
+"""Feature files in every form, written here by hand, and what is said of damaged ones."""
+
+import struct
+
+import h5py
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from scipy import sparse
+
+from cbe_bench.cli import main
+from cbe_bench.data.convert import convert
+from cbe_bench.data.formats import open_features
+from cbe_bench.data.inspect import inspect
+from cbe_bench.data.prepared import PreparedData
+from cbe_bench.data.splits import PROTOCOLS, make_split
+from cbe_bench.data.truth import stated_neighbours, true_neighbours
+from cbe_bench.errors import InputError
+
+
+def write_fvecs(path, X):
+    path.write_bytes(b"".join(struct.pack(f"<i{len(row)}f", len(row), *row) for row in X))
+
+
+def write_bvecs(path, X):
+    path.write_bytes(b"".join(struct.pack(f"<i{len(row)}B", len(row), *map(int, row)) for row in X))
+
+
+def write_fbin(path, X):
+    path.write_bytes(struct.pack("<II", *X.shape) + X.astype("<f4").tobytes())
+
+
+def write_u8bin(path, X):
+    path.write_bytes(struct.pack("<II", *X.shape) + X.astype("u1").tobytes())
+
+
+def write_npy(path, X):
+    np.save(path, X)
+
+
+def write_fortran_npy(path, X):
+    np.save(path, np.asfortranarray(X))
+
+
+def write_h5(path, X):
+    with h5py.File(path, "w") as file:
+        file["features"] = X
+
+
+def write_sparse_h5(path, X):
+    matrix = sparse.csr_matrix(X)
+    with h5py.File(path, "w") as file:
+        group = file.create_group("features")
+        group.attrs["shape"] = X.shape
+        group["data"], group["indices"], group["indptr"] = matrix.data, matrix.indices, matrix.indptr
+
+
+def write_sparse_npz(path, X):
+    sparse.save_npz(path, sparse.csr_matrix(X))
+
+
+def write_lists(path, X):
+    table = pa.table({"id": pa.array(range(len(X))), "emb": pa.array(X.tolist(), pa.list_(pa.float64()))})
+    pq.write_table(table, path, row_group_size=7)
+
+
+def write_fixed_lists(path, X):
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(X.ravel().astype(np.float32)), X.shape[1])
+    pq.write_table(pa.table({"vector": vectors, "label": pa.array(range(len(X)))}), path, row_group_size=10)
+
+
+WRITERS = [
+    ("x.fvecs", write_fvecs),
+    ("x.bvecs", write_bvecs),
+    ("x.fbin", write_fbin),
+    ("x.u8bin", write_u8bin),
+    ("x.npy", write_npy),
+    ("f.npy", write_fortran_npy),
+    ("x.h5", write_h5),
+    ("s.h5", write_sparse_h5),
+    ("x.npz", write_sparse_npz),
+    ("x.parquet", write_lists),
+    ("y.PARQUET", write_fixed_lists),
+]
+
+
+@pytest.fixture
+def whole_numbers(rng):
+    return rng.integers(0, 4, (40, 12)).astype(np.float32)
+
+
+@pytest.mark.parametrize("name, write", WRITERS, ids=lambda value: getattr(value, "__name__", value))
+def test_every_form_gives_the_same_rows(name, write, whole_numbers, tmp_path):
+    write(tmp_path / name, whole_numbers)
+    with open_features(tmp_path / name) as features:
+        assert (features.n_rows, features.n_features, features.kind) == (40, 12, "user")
+        for rows in ([0], [39], [3, 4, 11, 12, 30], list(range(40))):
+            got = features.read(np.array(rows))
+            assert got.dtype == np.float32
+            assert np.array_equal(got, whole_numbers[rows])
+        assert "values" in features.describe()
+        assert len(features.content_hash()) == 64
+
+
+@pytest.mark.parametrize("target", ["h5", "npy", "fvecs", "bvecs", "fbin", "parquet"])
+@pytest.mark.parametrize("name, write", [WRITERS[0], WRITERS[6], WRITERS[8], WRITERS[10]], ids=lambda v: str(v)[:12])
+def test_conversion_changes_no_value(name, write, target, whole_numbers, tmp_path, monkeypatch):
+    monkeypatch.setattr("cbe_bench.data.convert._BLOCK_BYTES", 7 * 4 * 12)
+    write(tmp_path / name, whole_numbers)
+    with open_features(tmp_path / name) as features:
+        convert(features, tmp_path / f"out.{target}")
+    with open_features(tmp_path / f"out.{target}") as features:
+        assert np.array_equal(features.read(np.arange(40)), whole_numbers)
+
+
+@pytest.mark.parametrize("target, kept", [("h5", True), ("parquet", True), ("npy", False)])
+def test_labels_travel_where_there_is_room(target, kept, whole_numbers, tmp_path):
+    write_fixed_lists(tmp_path / "x.parquet", whole_numbers)
+    with open_features(tmp_path / "x.parquet") as features:
+        assert convert(features, tmp_path / f"out.{target}") is not kept
+    with open_features(tmp_path / f"out.{target}") as features:
+        assert np.array_equal(features.labels(), np.arange(40)) if kept else features.labels() is None
+
+
+def test_values_without_room_are_told_and_nothing_is_left(whole_numbers, tmp_path):
+    whole_numbers[17, 3] = 0.5
+    write_npy(tmp_path / "x.npy", whole_numbers)
+    with open_features(tmp_path / "x.npy") as features, pytest.raises(InputError, match=r"row 17 holds values"):
+        convert(features, tmp_path / "out.bvecs")
+    assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]
+
+
+def spoiled(path, content):
+    path.write_bytes(content)
+
+
+def damaged(tmp_path):
+    """Files that are broken, each with what must be said."""
+    good = np.arange(12, dtype=np.float32).reshape(3, 4)
+    write_fvecs(tmp_path / "good.fvecs", good)
+    fvecs = (tmp_path / "good.fvecs").read_bytes()
+    write_npy(tmp_path / "good.npy", good)
+    npy = (tmp_path / "good.npy").read_bytes()
+    write_lists(tmp_path / "good.parquet", good)
+    parquet = (tmp_path / "good.parquet").read_bytes()
+    spoiled(tmp_path / "cut.fvecs", fvecs[:-3])
+    yield "cut.fvecs", "no whole number of rows of 4 values"
+    spoiled(tmp_path / "zero.fvecs", b"\0" * 40)
+    yield "zero.fvecs", "announces 0 values"
+    spoiled(tmp_path / "empty.fvecs", b"")
+    yield "empty.fvecs", "announces 0 values"
+    spoiled(tmp_path / "cut.fbin", struct.pack("<II", 3, 4) + good.tobytes()[:-1])
+    yield "cut.fbin", "55 bytes; the 3 x 4 values announced need 56"
+    spoiled(tmp_path / "short.fbin", b"abc")
+    yield "short.fbin", "3 bytes; it must begin with two"
+    spoiled(tmp_path / "none.fbin", struct.pack("<II", 0, 4))
+    yield "none.fbin", "empty"
+    spoiled(tmp_path / "cut.npy", npy[:-5])
+    yield "cut.npy", "cannot be read as .npy"
+    spoiled(tmp_path / "text.npy", b"hello")
+    yield "text.npy", "cannot be read as .npy"
+    np.save(tmp_path / "flat.npy", np.arange(5.0))
+    yield "flat.npy", r"shape \(5,\); it must be rows x dimensions"
+    np.save(tmp_path / "words.npy", np.array([["a", "b"]]))
+    yield "words.npy", "real numbers"
+    np.save(tmp_path / "pickled.npy", np.array([[None, {}]]), allow_pickle=True)
+    yield "pickled.npy", "cannot be read as .npy"
+    spoiled(tmp_path / "bad.npz", b"PK nonsense")
+    yield "bad.npz", "sparse matrix"
+    spoiled(tmp_path / "cut.parquet", parquet[:-20])
+    yield "cut.parquet", "cannot be read as Parquet"
+    pq.write_table(pa.table({"a": [1, 2]}), tmp_path / "columns.parquet")
+    yield "columns.parquet", "one column must hold lists of numbers.*only a"
+    pq.write_table(pa.table({"emb": [[1.0, 2.0], [3.0]]}), tmp_path / "ragged.parquet")
+    yield "ragged.parquet", "row 0 of column emb has 2 values|row 1 of column emb has 1 values"
+    pq.write_table(pa.table({"emb": [[1.0, 2.0], None]}), tmp_path / "missing.parquet")
+    yield "missing.parquet", "row 1 of column emb is missing"
+    spoiled(tmp_path / "x.doc", b"")
+    yield "x.doc", "unknown form '.doc'; allowed: .*.h5"
+    with h5py.File(tmp_path / "half.h5", "w") as file:
+        file.create_group("features")["data"] = [1.0]
+    yield "half.h5", "has no indices, indptr"
+    with h5py.File(tmp_path / "starts.h5", "w") as file:
+        group = file.create_group("features")
+        group["data"], group["indices"], group["indptr"] = [1.0], [0], [0, 5]
+        group.attrs["shape"] = (1, 4)
+    yield "starts.h5", "indptr does not cut 1 values into rows"
+    with h5py.File(tmp_path / "bits.h5", "w") as file:
+        file["train"] = np.ones((3, 2), np.float32)
+        file.attrs["point_type"] = "bit"
+    yield "bits.h5", "its points are bit"
+    with h5py.File(tmp_path / "differ.h5", "w") as file:
+        file["train"], file["test"] = np.ones((3, 2), np.float32), np.ones((3, 4), np.float32)
+    yield "differ.h5", "/test has 4 dimensions, /train 2"
+
+
+def test_damaged_files_are_told_in_one_line(tmp_path):
+    for name, message in damaged(tmp_path):
+        with pytest.raises(InputError, match=message) as told:
+            open_features(tmp_path / name)
+        assert name in str(told.value)
+        assert "\n" not in str(told.value)
+
+
+def test_rows_of_other_lengths_are_told_when_read(tmp_path):
+    rows = [struct.pack("<i2f", 2, 1, 2), struct.pack("<i2f", 3, 1, 2)]
+    (tmp_path / "x.fvecs").write_bytes(b"".join(rows))
+    with open_features(tmp_path / "x.fvecs") as features:
+        assert np.array_equal(features.read(np.array([0])), [[1, 2]])
+        with pytest.raises(InputError, match="row 1 has 3 values, the first 2"):
+            features.read(np.array([0, 1]))
+
+
+def test_sparse_values_beyond_the_dimensions_are_told(tmp_path):
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        group = file.create_group("features")
+        group["data"], group["indices"], group["indptr"] = [1.0], [9], [0, 1]
+        group.attrs["shape"] = (1, 4)
+    with open_features(tmp_path / "x.h5") as features, pytest.raises(InputError, match="dimension 9 of 4"):
+        features.read(np.array([0]))
+
+
+def test_sparse_rows_may_be_very_long(tmp_path):
+    X = sparse.random(6, 1 << 20, density=1e-5, format="csr", random_state=0)
+    sparse.save_npz(tmp_path / "x.npz", X)
+    with open_features(tmp_path / "x.npz") as features:
+        assert np.array_equal(features.read(np.array([1, 4])), X[[1, 4]].toarray().astype(np.float32))
+
+
+@pytest.fixture
+def ann_file(tmp_path, rng):
+    """A file as ann-benchmarks lays it out, neighbours by brute force."""
+    train, test = rng.standard_normal((200, 8)).astype(np.float32), rng.standard_normal((30, 8)).astype(np.float32)
+    unit = train / np.linalg.norm(train, axis=1, keepdims=True)
+    order = np.argsort(-(test @ unit.T), axis=1)[:, :20]
+    path = tmp_path / "glove.hdf5"
+    with h5py.File(path, "w") as file:
+        file["train"], file["test"], file["neighbors"] = train, test, order.astype(np.int32)
+        file.attrs.update({"distance": "angular", "dimension": 8, "type": "dense", "point_type": "float"})
+    return path, train, test, order
+
+
+def view(features, protocol="paper", database=1000):
+    split = make_split(
+        features.n_rows,
+        database=database,
+        learn=0,
+        queries=10,
+        least=10,
+        seed=0,
+        source="x",
+        own_queries=features.own_queries,
+    )
+    return PreparedData(features, split, PROTOCOLS[protocol], seed=0)
+
+
+def test_own_queries_and_truth_are_used(ann_file, fresh_cache):
+    path, train, test, order = ann_file
+    with open_features(path) as features:
+        assert (features.n_rows, features.own_queries) == (230, 30)
+        assert np.array_equal(features.read(np.arange(230)), np.concatenate([train, test]))
+        data = view(features)
+        assert data.split.queries.min() >= 200
+        assert np.array_equal(data.split.database, np.arange(200))
+        expected = order[data.split.queries - 200, :10]
+        assert np.array_equal(true_neighbours(data, 10), expected)
+        assert not fresh_cache.exists()
+        assert stated_neighbours(data, 21) is None
+        assert stated_neighbours(view(features, database=100), 10) is None
+        assert stated_neighbours(view(features, "released-code"), 10) is None
+        assert not np.isin(view(features, database=100).split.database, data.split.queries).any()
+
+
+def test_stated_neighbours_agree_with_the_search(ann_file, fresh_cache):
+    path, *_ = ann_file
+    with open_features(path) as features:
+        data = view(features)
+        stated = true_neighbours(data, 10)
+        features.own_neighbours = lambda: None
+        assert np.array_equal(true_neighbours(data, 10), stated)
+
+
+def test_neighbours_beyond_the_database_are_told(ann_file):
+    path, *_ = ann_file
+    with h5py.File(path, "a") as file:
+        file["neighbors"][3, 3] = 200
+    with open_features(path) as features, pytest.raises(InputError, match="names rows beyond the 200"):
+        features.own_neighbours()
+
+
+def test_inspection_finds_what_is_there(tmp_path, rng):
+    X = rng.standard_normal((50, 6)).astype(np.float32)
+    X[7], X[20, 2], X[21, 3], X[30] = 0, np.nan, np.inf, X[4]
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["features"], file["labels"] = X, np.repeat([0, 1], [20, 30])
+    with open_features(tmp_path / "x.h5") as features:
+        found = inspect(features)
+    assert (found.zero, found.not_finite, found.duplicates) == ([7], [20, 21], [30])
+    usable = np.delete(X, [7, 20, 21], axis=0)
+    norms = np.linalg.norm(usable, axis=1)
+    np.testing.assert_allclose(found.norms, [norms.min(), np.median(norms), norms.max()], rtol=1e-6)
+    rho = np.abs(usable).max(axis=1) / norms
+    np.testing.assert_allclose(found.spread, [rho.min(), np.median(rho), rho.max()], rtol=1e-6)
+    assert found.labels == {"0": 20, "1": 30}
+    assert found.problems == ["rows 20, 21 (2 in all) hold NaN or infinite values", "row 7 holds only zeros"]
+
+
+def invoke(*args, code=0):
+    result = CliRunner().invoke(main, ["data", *map(str, args)])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def test_check_tells_and_fails_where_the_file_cannot_be_used(whole_numbers, tmp_path):
+    write_npy(tmp_path / "x.npy", whole_numbers + 1)
+    assert "can be used" in invoke("check", tmp_path / "x.npy")
+    whole_numbers[5] = np.nan
+    write_npy(tmp_path / "x.npy", whole_numbers)
+    assert "cannot be used: row 5 holds NaN" in invoke("check", tmp_path / "x.npy", code=1)
+    assert "no such file" in invoke("check", tmp_path / "y.npy", code=2)
+
+
+def test_convert_writes_over_nothing_unasked(whole_numbers, tmp_path):
+    write_npy(tmp_path / "x.npy", whole_numbers)
+    assert "40 rows x 12 dimensions" in invoke("convert", tmp_path / "x.npy", tmp_path / "y.fbin")
+    assert "is there already" in invoke("convert", tmp_path / "x.npy", tmp_path / "y.fbin", code=2)
+    invoke("convert", tmp_path / "x.npy", tmp_path / "y.fbin", "--force")
+    assert "cannot be written as '.npz'" in invoke("convert", tmp_path / "x.npy", tmp_path / "y.npz", code=2)
+
+
+def test_info_tells_without_reading_rows(ann_file):
+    told = invoke("info", ann_file[0])
+    assert "230 rows x 8 dimensions" in told
+    assert "its last 30 rows, with their true neighbours" in told
+    assert "distance: angular" in told
