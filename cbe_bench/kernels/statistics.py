@@ -30,8 +30,10 @@ from cbe_bench.kernels.paired import add_statistics
 from cbe_bench.kernels.parallel import for_slices, thread_count
 from cbe_bench.kernels.passes import PADDING, turn_tables
 
-_BLOCK_VALUES = 1 << 21
-"""Numbers of the rows whose sums are added up at once."""
+_BLOCK_ROWS = 64
+"""Rows whose sums are added up at once: enough that adding the sums of blocks costs little beside."""
+_LEAST_VALUES, _MOST_VALUES = 1 << 18, 1 << 21
+"""Short rows are more to a block, long ones fewer, so that it holds about this many numbers."""
 _MANY_BLOCKS = 1 << 16
 """Up to this length there is room for the sums of several blocks a thread."""
 _KEPT_BYTES = 7 << 27
@@ -150,7 +152,7 @@ class CirculantStatistics:
 
 def _blocks(n_rows: int, d: int) -> list[slice]:
     """Cut rows into blocks: even numbers of rows, decided by d alone."""
-    size = max(2, _BLOCK_VALUES // d // 2 * 2)
+    size = min(max(_BLOCK_ROWS, _LEAST_VALUES // d), max(2, _MOST_VALUES // d)) // 2 * 2
     return [slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]
 
 
@@ -168,5 +170,5 @@ def statistics_bytes(d: int) -> int:
     """Estimate the bytes that statistics take beside the rows."""
     length = d + 2 * LANES * (1 + d // LANES**2)
     sums, scratch = 24 * length * (_blocks_at_once(d) + 2), 20 * length * thread_count()
-    some_rows = 12 * max(_BLOCK_VALUES, 2 * d) * thread_count()
+    some_rows = 28 * max(_MOST_VALUES, 2 * d) * thread_count()  # two rows, in double precision, and what they differ by
     return sums + scratch + some_rows + kept_bytes() + 100 * length
