@@ -170,7 +170,7 @@ def test_objective_never_increases(d, n, share, lam, scale, mu, seed):
 
 
 @pytest.mark.parametrize("d, k", [(100, 100), (256, 130)])
-def test_learning_does_not_depend_on_threads_batches_or_what_is_kept(d, k, rng, monkeypatch):
+def test_learning_does_not_depend_on_threads_or_on_what_is_kept(d, k, rng, monkeypatch):
     X = rng.standard_normal((301, d)).astype(np.float32)
     monkeypatch.setattr(statistics, "_MOST_VALUES", 16 * d)
 
