@@ -71,6 +71,10 @@ class Encoder(TransformerMixin, BaseEstimator, ABC):
     def _fit(self, X: NDArray, seed: int) -> None:
         """Learn or draw the parameters, decided by X and `seed` alone."""
 
+    def _fit_supervised(self, X: NDArray, y: Any, seed: int) -> None:
+        """Learn with the labels of X, if there are any; to be replaced where they are of use."""
+        self._fit(X, seed)
+
     @abstractmethod
     def _project(self, X: NDArray) -> NDArray:
         """Return the (n, n_bits) real values whose signs are the codes, in the precision of X."""
@@ -100,7 +104,7 @@ class Encoder(TransformerMixin, BaseEstimator, ABC):
         X = validate_data(self, X, dtype=[np.float32, np.float64], order="C")
         self.check_params(X.shape[1])
         self.n_bits_ = self.bits(X.shape[1])
-        self._fit(X, int(check_random_state(self.random_state).randint(2**31 - 1)))
+        self._fit_supervised(X, y, int(check_random_state(self.random_state).randint(2**31 - 1)))
         return self
 
     @property

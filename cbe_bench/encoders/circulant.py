@@ -1,9 +1,4 @@
-"""Circulant binary embedding: sign(circ(r) D x).
-
-circ(r) is the d x d matrix whose columns are the rotations of r and D a diagonal of random signs. The product
-is a circular convolution, so a code costs O(d log d) time and O(d) memory where a full matrix costs O(d k).
-For k < d bits the first k values are kept; for k > d blocks with their own r and D are concatenated.
-"""
+"""Random circulant embeddings: sign(circ(r) D x) with r Gaussian, or Gaussian with a flat spectrum."""
 
 from typing import Any
 
@@ -11,11 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.encoders.base import Encoder, register
+from cbe_bench.encoders.circulant_base import CirculantEncoder, draw_signs
 from cbe_bench.errors import InputError, did_you_mean
-from cbe_bench.kernels.bits import Codes, code_bytes
+from cbe_bench.kernels.bits import Codes
 from cbe_bench.kernels.fftw import has_small_factors
-from cbe_bench.kernels.fourier import CirculantProduct
-from cbe_bench.kernels.fourstep import LongCirculantProduct, circulant_product
 
 ROWS = ("first", "random", "strided")
 _LONGEST_STRIDED = 1 << 16
@@ -23,7 +17,7 @@ _LONGEST_STRIDED = 1 << 16
 
 
 @register("cbe-rand")
-class CBERand(Encoder):
+class CBERand(CirculantEncoder):
     """Random circulant embedding: r is Gaussian.
 
     Parameters
@@ -64,32 +58,23 @@ class CBERand(Encoder):
 
     def _fit(self, X: NDArray, seed: int) -> None:
         d = X.shape[1]
-        blocks = -(-self.n_bits_ // d)
+        blocks = self._blocks(d)
         self.r_, self.signs_ = np.empty((blocks, d), np.float32), np.empty((blocks, d), np.int8)
         orders = np.empty((blocks, d if self.rows == "random" else 0), np.int32)
         for block in range(blocks):
             rng = np.random.default_rng([seed, block])
             self.r_[block] = self._draw(rng, d)
-            self.signs_[block] = 2 * rng.integers(0, 2, d, dtype=np.int8) - 1
+            self.signs_[block] = draw_signs(rng, d)
             if self.rows == "random":
                 orders[block] = rng.permutation(d)
         self.__dict__.pop("order_", None)
         if self.rows == "random":
             self.order_ = orders
-        self._products: dict[str, list[CirculantProduct | LongCirculantProduct]] = {}
+        self._products: dict[str, list] = {}
 
     @staticmethod
     def _draw(rng: np.random.Generator, d: int) -> NDArray:
         return rng.standard_normal(d, dtype=np.float32)
-
-    def _products_for(self, dtype: np.dtype) -> list[CirculantProduct | LongCirculantProduct]:
-        """Return the blocks ready to multiply in one precision; made when first asked for, never saved."""
-        products = self.__dict__.setdefault("_products", {})
-        if dtype.name not in products:
-            stride = self._stride(self.n_features_in_)
-            pairs = zip(self.r_, self.signs_, strict=True)
-            products[dtype.name] = [circulant_product(r, signs, dtype, stride) for r, signs in pairs]
-        return products[dtype.name]
 
     def _stride(self, d: int) -> int:
         """Return the distance of the rows: the largest s with d/s >= k values, in pairs."""
@@ -99,39 +84,18 @@ class CBERand(Encoder):
         return next((s for s in range(d // k, 1, -1) if d % (2 * s) == 0), 1)
 
     def _project(self, X: NDArray) -> NDArray:
+        if self.rows != "random":
+            return super()._project(X)
         d = X.shape[1]
-        out = np.empty((len(X), self.n_bits_), X.dtype)
+        out, whole = np.empty((len(X), self.n_bits_), X.dtype), np.empty((len(X), d), X.dtype)
         for block, product in enumerate(self._products_for(X.dtype)):
             part = out[:, block * d : (block + 1) * d]
-            if self.rows == "random":
-                whole = np.empty((len(X), d), X.dtype)
-                product.project(X, whole)
-                part[:] = whole[:, self.order_[block, : part.shape[1]]]
-            else:
-                product.project(X, part)
+            product.project(X, whole)
+            part[:] = whole[:, self.order_[block, : part.shape[1]]]
         return out
 
     def _encode(self, X: NDArray) -> Codes:
-        d, products = X.shape[1], self._products_for(X.dtype)
-        if self.rows == "random" or (len(products) > 1 and d % 8):
-            return super()._encode(X)
-        codes = np.empty((len(X), code_bytes(self.n_bits_)), np.uint8)
-        for block, product in enumerate(products):
-            n_bits = min(d, self.n_bits_ - block * d)
-            first = block * d // 8
-            product.encode(X, n_bits, codes[:, first : first + code_bytes(n_bits)])
-        return codes
-
-    def memory_bytes(self, n_features: int) -> int:
-        """Estimate the bytes needed to fit and to encode beside input and output."""
-        blocks = -(-self.bits(n_features) // n_features)
-        drawing = 40 * n_features  # transforms in double precision, where r is made from its spectrum
-        return 20 * n_features * blocks + drawing + 128 * min(n_features, 1 << 18) + (1 << 24)
-
-    def work(self, n_features: int) -> float:
-        """Estimate the cost of encoding one vector: two FFTs a block."""
-        blocks = -(-self.bits(n_features) // n_features)
-        return 5 * blocks * n_features * (5 * np.log2(n_features + 1) + 10)
+        return Encoder._encode(self, X) if self.rows == "random" else super()._encode(X)
 
 
 @register("cbe-orth")

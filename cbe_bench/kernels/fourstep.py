@@ -52,36 +52,36 @@ def circulant_product(
 ) -> "CirculantProduct | LongCirculantProduct":
     """Return circ(r) diag(signs) in the form that is faster for its length."""
     d = len(r)
-    fits = _shape(d) is not None or d % 2 or not smooth(d) or d >= 16 * _SHORTEST
+    fits = matrix_shape(d) is not None or d % 2 or not smooth(d) or d >= 16 * _SHORTEST
     if stride == 1 and d >= _SHORTEST and fits:
         return LongCirculantProduct(r, signs, dtype)
     return CirculantProduct(r, signs, dtype, stride)
 
 
-class _Shape(NamedTuple):
+class Shape(NamedTuple):
     """A length of h = n1 n2 complex numbers as a matrix; n1 is a power of two, n2 a multiple of 16."""
 
     n1: int
     n2: int
 
 
-def _shape(length: int) -> _Shape | None:
+def matrix_shape(length: int) -> Shape | None:
     """Lay out `length` real numbers, or None if that cannot be done well."""
     half = length // 2
     if length % 2 or not smooth(length):
         return None
     twos = half & -half
     n1 = min(twos // LANES, _LONGEST_COLUMN, 1 << (math.isqrt(half).bit_length() - 1))
-    return _Shape(n1, half // n1) if n1 >= LANES and half // n1 <= _LONGEST_ROW else None
+    return Shape(n1, half // n1) if n1 >= LANES and half // n1 <= _LONGEST_ROW else None
 
 
-def layout(d: int) -> tuple[int, _Shape]:
+def layout(d: int) -> tuple[int, Shape]:
     """Return the length a product of d values is computed with, d itself or one it can be padded to, and its shape."""
-    length, shape = d, _shape(d)
+    length, shape = d, matrix_shape(d)
     multiple = 2 * LANES * max(LANES, min(_LONGEST_COLUMN, (1 << math.isqrt(d).bit_length()) // 4))
     while shape is None:
         length = good_length(max(2 * d - 1, length + 1), multiple)
-        shape = _shape(length)
+        shape = matrix_shape(length)
     return length, shape
 
 

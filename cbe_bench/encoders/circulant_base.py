@@ -1,0 +1,70 @@
+"""What circulant embeddings share: sign(circ(r) D x), however r comes about.
+
+circ(r) is the d x d matrix whose columns are the rotations of r and D a diagonal of random signs. The product
+is a circular convolution, so a code costs O(d log d) time and O(d) memory where a full matrix costs O(d k).
+For k < d bits the first k values are kept; for k > d blocks with their own r and D are concatenated.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbe_bench.encoders.base import Encoder
+from cbe_bench.kernels.bits import Codes, code_bytes
+from cbe_bench.kernels.fourier import CirculantProduct
+from cbe_bench.kernels.fourstep import LongCirculantProduct, circulant_product
+
+
+class CirculantEncoder(Encoder):
+    """sign(circ(r) D x) for r and D in the attributes `r_` and `signs_`, a row for each block of d bits."""
+
+    r_: NDArray[np.float32]
+    signs_: NDArray[np.int8]
+
+    def _blocks(self, n_features: int) -> int:
+        return -(-self.bits(n_features) // n_features)
+
+    def _stride(self, d: int) -> int:
+        """Return the distance of the rows of circ(r) that are used."""
+        return 1
+
+    def _products_for(self, dtype: np.dtype) -> list[CirculantProduct | LongCirculantProduct]:
+        """Return the blocks ready to multiply in one precision; made when first asked for, never saved."""
+        products = self.__dict__.setdefault("_products", {})
+        if dtype.name not in products:
+            stride = self._stride(self.n_features_in_)
+            pairs = zip(self.r_, self.signs_, strict=True)
+            products[dtype.name] = [circulant_product(r, signs, dtype, stride) for r, signs in pairs]
+        blocks: list[CirculantProduct | LongCirculantProduct] = products[dtype.name]
+        return blocks
+
+    def _project(self, X: NDArray) -> NDArray:
+        d = X.shape[1]
+        out = np.empty((len(X), self.n_bits_), X.dtype)
+        for block, product in enumerate(self._products_for(X.dtype)):
+            product.project(X, out[:, block * d : (block + 1) * d])
+        return out
+
+    def _encode(self, X: NDArray) -> Codes:
+        d, products = X.shape[1], self._products_for(X.dtype)
+        if len(products) > 1 and d % 8:
+            return super()._encode(X)
+        codes = np.empty((len(X), code_bytes(self.n_bits_)), np.uint8)
+        for block, product in enumerate(products):
+            n_bits = min(d, self.n_bits_ - block * d)
+            first = block * d // 8
+            product.encode(X, n_bits, codes[:, first : first + code_bytes(n_bits)])
+        return codes
+
+    def memory_bytes(self, n_features: int) -> int:
+        """Estimate the bytes needed to fit and to encode beside input and output."""
+        drawing = 40 * n_features  # transforms in double precision, where r is made from its spectrum
+        return 20 * n_features * self._blocks(n_features) + drawing + 128 * min(n_features, 1 << 18) + (1 << 24)
+
+    def work(self, n_features: int) -> float:
+        """Estimate the cost of encoding one vector: two FFTs a block."""
+        return 5 * self._blocks(n_features) * n_features * (5 * np.log2(n_features + 1) + 10)
+
+
+def draw_signs(rng: np.random.Generator, d: int) -> NDArray[np.int8]:
+    """Draw the diagonal of D."""
+    return 2 * rng.integers(0, 2, d, dtype=np.int8) - 1

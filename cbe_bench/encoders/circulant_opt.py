@@ -1,0 +1,183 @@
+"""Learned circulant embedding: r is fitted to its own codes.
+
+With X the learning rows, sign flips applied, and R = circ(r), the codes B and r minimise
+
+    ||B - X R'||^2 + lam ||R R' - I||^2
+
+in turns: B = sign(X R'), then the best r for that B. The latter falls apart into one problem for each frequency, which
+has a closed form (`kernels.cubic`), so both steps are exact and the objective never increases. A turn is one pass over
+the rows (`kernels.statistics`): it takes O(d) numbers from them, in O(N d log d). For k < d bits the other columns of B
+are zero; for k > d blocks are learned independently.
+
+Pairs of rows known to be similar or dissimilar add mu N/(number of pairs) times the sum of ||R x_i - R x_j||^2 over the
+similar ones less that over the dissimilar ones: another weight for each frequency, nothing more.
+"""
+
+from numbers import Real
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cbe_bench.encoders.base import register
+from cbe_bench.encoders.circulant_base import CirculantEncoder, draw_signs
+from cbe_bench.encoders.pairs import Pairs, given_pairs, labelled_pairs
+from cbe_bench.errors import InputError
+from cbe_bench.kernels.cubic import best_spectrum, objective
+from cbe_bench.kernels.statistics import CirculantStatistics, statistics_bytes
+
+
+class _Given(NamedTuple):
+    """Pairs as `fit` was given them, in the place of labels."""
+
+    similar: ArrayLike | None
+    dissimilar: ArrayLike | None
+
+
+@register("cbe-opt")
+class CBEOpt(CirculantEncoder):
+    """Learned circulant embedding.
+
+    Parameters
+    ----------
+    n_bits : int or None
+        Bits of a code; None means as many as there are features.
+    lam : float
+        Weight of orthogonality, above zero; infinity makes R orthogonal.
+    mu : float
+        Weight of the pairs; zero learns without any, whatever labels there are.
+    n_pairs : int or None
+        Pairs drawn from labels, half of them similar; None means as many as there are rows.
+    max_iter : int
+        Turns at most.
+    tol : float
+        A turn that lowers the objective by less than this share of it is the last.
+    random_state : int, RandomState or None
+        Decides the r to begin with, the signs, and the pairs that are drawn.
+
+    Attributes
+    ----------
+    r_ : float32 array of shape (blocks, d)
+        First column of the circulant matrix of each block of d bits.
+    signs_ : int8 array of shape (blocks, d)
+        The sign flips of each block.
+    objective_ : float64 array
+        The objective to begin with and after each turn, summed over the blocks.
+    n_iter_ : int
+        Turns it took, of the block that took most.
+    """
+
+    learns = True
+
+    def __init__(
+        self,
+        n_bits: int | None = None,
+        *,
+        lam: float = 1.0,
+        mu: float = 0.0,
+        n_pairs: int | None = None,
+        max_iter: int = 10,
+        tol: float = 1e-6,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(n_bits, random_state=random_state)
+        self.lam = lam
+        self.mu = mu
+        self.n_pairs = n_pairs
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def check_params(self, n_features: int) -> None:
+        """Raise InputError if the parameters cannot work for vectors of this many features."""
+        super().check_params(n_features)
+        n_pairs = 2 if self.n_pairs is None else self.n_pairs
+        numbers = {
+            "lam": (_is_real(self.lam) and self.lam > 0, "a number above 0, or infinity"),
+            "mu": (_is_real(self.mu) and 0 <= self.mu < np.inf, "a finite number from 0 on"),
+            "tol": (_is_real(self.tol) and self.tol >= 0, "a number from 0 on"),
+            "max_iter": (_is_integer(self.max_iter) and self.max_iter >= 1, "a positive integer"),
+            "n_pairs": (_is_integer(n_pairs) and n_pairs >= 2, "an integer from 2 on, or None"),
+        }
+        for name, (right, allowed) in numbers.items():
+            if not right:
+                raise InputError(f"{self.name}: {name} = {getattr(self, name)!r}; it must be {allowed}")
+
+    def fit(
+        self, X: NDArray, y: Any = None, *, similar: ArrayLike | None = None, dissimilar: ArrayLike | None = None
+    ) -> Self:
+        """Learn r from the rows of X and, if mu is above zero, from pairs of them.
+
+        Pairs are two columns of row numbers, `similar` and `dissimilar`, or drawn from labels `y` if neither is given.
+        """
+        return super().fit(X, y if similar is None and dissimilar is None else _Given(similar, dissimilar))
+
+    def _fit_supervised(self, X: NDArray, y: Any, seed: int) -> None:
+        pairs = None
+        if self.mu > 0:
+            if isinstance(y, _Given):
+                pairs = given_pairs(y.similar, y.dissimilar, len(X))
+            elif y is not None:
+                n_pairs = max(2, len(X)) if self.n_pairs is None else self.n_pairs
+                pairs = labelled_pairs(y, len(X), n_pairs, np.random.default_rng([seed, 0, 1]))
+            else:
+                raise InputError(f"{self.name}: mu = {self.mu} needs labels y or pairs of rows, similar or dissimilar")
+        self._learn(X, pairs, seed)
+
+    def _fit(self, X: NDArray, seed: int) -> None:
+        self._fit_supervised(X, None, seed)
+
+    def _learn(self, X: NDArray, pairs: Pairs | None, seed: int) -> None:
+        d = X.shape[1]
+        blocks = self._blocks(d)
+        self.r_, self.signs_ = np.empty((blocks, d), np.float32), np.empty((blocks, d), np.int8)
+        courses = []
+        for block in range(blocks):
+            rng = np.random.default_rng([seed, block])
+            start = np.fft.rfft(np.asarray(rng.standard_normal(d, dtype=np.float32), np.float64))
+            self.signs_[block] = draw_signs(rng, d)
+            statistics = CirculantStatistics(X, self.signs_[block], min(d, self.n_bits_ - block * d))
+            spectrum, course = self._take_turns(statistics, start, self._pair_weights(statistics, len(X), pairs))
+            self.r_[block] = np.fft.irfft(spectrum, n=d)
+            courses.append(course)
+        self.n_iter_ = max(map(len, courses)) - 1
+        self.objective_ = np.sum([np.pad(c, (0, self.n_iter_ + 1 - len(c)), mode="edge") for c in courses], axis=0)
+        self._products: dict[str, list] = {}
+
+    def _pair_weights(self, statistics: CirculantStatistics, n_rows: int, pairs: Pairs | None) -> float | NDArray:
+        """Return what the pairs add to m."""
+        if pairs is None:
+            return 0.0
+        similar, dissimilar = (statistics.difference_powers(kind) for kind in pairs)
+        return self.mu * n_rows / pairs.number * (similar - dissimilar)
+
+    def _take_turns(
+        self, statistics: CirculantStatistics, z: NDArray[np.complex128], weights: float | NDArray
+    ) -> tuple[NDArray[np.complex128], list[float]]:
+        """Minimise from the spectrum z on; return the last spectrum and the course of the objective."""
+        if np.isinf(self.lam):
+            z = best_spectrum(np.zeros(len(z)), z, z, np.inf, statistics.d)
+        m, c = statistics.first(z)
+        m = m + weights
+        course = [objective(z, m, c, self.lam, statistics.d, statistics.n_signs)]
+        for turn in range(self.max_iter):
+            if turn > 0:
+                before, c = c, statistics.correlations(z)
+                if np.array_equal(before, c):  # no sign has changed, so nothing ever will
+                    break
+            z = best_spectrum(m, c, z, self.lam, statistics.d)
+            course.append(objective(z, m, c, self.lam, statistics.d, statistics.n_signs))
+            if course[-2] - course[-1] <= self.tol * abs(course[-2]):
+                break
+        return z, course
+
+    def memory_bytes(self, n_features: int) -> int:
+        """Estimate the bytes needed to fit and to encode beside input and output."""
+        return super().memory_bytes(n_features) + statistics_bytes(n_features)
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
