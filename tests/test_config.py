@@ -5,7 +5,7 @@ import datetime
 import pytest
 import yaml
 
-from cbe_bench.config import SCALES, load_config
+from cbe_bench.config import RetrievalConfig, load_config
 from cbe_bench.errors import InputError
 
 GOOD = {
@@ -29,7 +29,7 @@ def test_a_good_file(tmp_path):
     config = load_config(write(tmp_path, GOOD), "quick")
     assert config.name == "toy"
     assert config.bits == (16, 32)
-    assert (config.database, config.learn, config.queries) == tuple(SCALES["quick"].values())
+    assert (config.database, config.learn, config.queries) == tuple(RetrievalConfig.sizes["quick"].values())
     assert [encoder.label for encoder in config.encoders] == ["cbe-rand", "shuffled"]
     assert config.n_features == 64
 
@@ -63,7 +63,7 @@ def test_dimensions_kept_are_at_most_those_there_are(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["flickr"])
-@pytest.mark.parametrize("scale", list(SCALES))
+@pytest.mark.parametrize("scale", list(RetrievalConfig.sizes))
 def test_our_configurations_are_valid(name, scale):
     load_config(f"configs/{name}.yaml", scale)
 
@@ -99,7 +99,7 @@ def test_our_configurations_are_valid(name, scale):
             {"encoders": [{"name": "lsh", "params": {"n_bits": 3}}]},
             r"encoders\.0: n_bits and random_state are set by",
         ),
-        ({"experiment": "retreival"}, r"experiment: found 'retreival'; input should be 'retrieval'"),
+        ({"experiment": "retreival"}, r"experiment: found 'retreival'; did you mean 'retrieval'"),
         ({"protocol": "papers"}, r"protocol: found 'papers'; input should be 'paper' or 'released-code'"),
         ({"learn": 20_000}, r"learn: found 20000; the database it is drawn from has 10000 rows"),
         ({"database": 50, "learn": 10}, r"database: found 50; neighbours and depth need at least 100 rows"),

@@ -16,6 +16,7 @@ from cbe_bench.config import load_config
 from cbe_bench.environment import limited_memory
 from cbe_bench.kernels import parallel
 from cbe_bench.results import load_rows
+from cbe_bench.runner import open_data
 from cbe_bench.runner import retrieval as runner
 
 CONFIG = str(Path("configs/flickr.yaml").resolve())
@@ -90,7 +91,7 @@ def test_second_run_has_nothing_to_do_and_says_so(tmp_path):
 
 def plan_for(out, *overrides, rerun=None):
     config = load_config(CONFIG, "smoke", [*SMALL[1::2], *overrides])
-    features = runner.open_data(config, Silent())
+    features = open_data(config, Silent())
     rows_file = out / "smoke" / "flickr" / "rows.jsonl"
     return runner.make_plan(config, "smoke", features, rows_file, rerun=rerun), rows_file
 
@@ -110,7 +111,7 @@ def test_interrupt_ends_with_code_130_and_a_hint(tmp_path, monkeypatch):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("cbe_bench.runner.run_plan", interrupted)
+    monkeypatch.setattr("cbe_bench.runner.retrieval.run_plan", interrupted)
     result = run("--out", tmp_path, *SMALL, code=130)
     assert "the same command goes on from here" in result.output
 
@@ -188,7 +189,7 @@ def test_a_shorter_code_is_not_skipped_for_a_longer_one(tmp_path):
 
     def cells(limit):
         with limited_memory(limit):
-            return runner.make_plan(config, "quick", runner.open_data(config, Silent()), tmp_path / "none").cells
+            return runner.make_plan(config, "quick", open_data(config, Silent()), tmp_path / "none").cells
 
     assert {cell.encoded_bits for cell in cells(24 << 30)} == {25_600}
     tight = max(cell.memory_bytes for cell in cells(1 << 30) if cell.n_bits == 12_800)
@@ -200,7 +201,7 @@ def test_bad_rows_of_a_later_seed_end_the_run_before_it_begins(tmp_path, user_fi
     args = ["--set", "data.dim=40", "--set", "bits=[16]", "--set", "database=100", "--set", "queries=5"]
     args += ["--set", "learn=50"]
     config = load_config(CONFIG, "smoke", [f"data.file={user_file}", *args[1::2], "seeds=[0, 1]"])
-    with runner.open_data(config, Silent()) as features:
+    with open_data(config, Silent()) as features:
         used = [runner._split(config, features, seed) for seed in (0, 1)]
     only_later = min(set(used[1].database) - set(used[0].database) - set(used[0].queries))
     with h5py.File(user_file, "a") as file:
@@ -295,7 +296,7 @@ def test_module_and_command_are_the_same():
 def test_estimates_grow_with_the_work():
     with limited_memory(24 << 30):
         config = load_config("configs/flickr.yaml", "paper")
-        plan = runner.make_plan(config, "paper", runner.open_data(config, Silent()), Path("none"))
+        plan = runner.make_plan(config, "paper", open_data(config, Silent()), Path("none"))
     cell = {(cell.encoder.name, cell.n_bits, cell.seed): cell for cell in plan.cells}
     assert cell["lsh", 25_600, 0].seconds > 20 * cell["cbe-rand", 25_600, 0].seconds
     assert cell["lsh", 25_600, 0].memory_bytes > 2 << 30

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from cbe_bench.environment import human_bytes, memory_limit
 from cbe_bench.results import Row
-from cbe_bench.runner.retrieval import Plan
+from cbe_bench.runner.common import BasePlan
 
 _BESIDE = ("_paper", "_expected")
 """Columns that end so belong beside the column they are named after."""
@@ -96,7 +96,7 @@ class Progress:
         for note in notes:
             self.message(f"    note: {note}")
 
-    def show_plan(self, plan: Plan) -> None:
+    def show_plan(self, plan: BasePlan) -> None:
         """Print the cells with their estimates."""
         table = Table("encoder", "bits", "seed", "memory", "time", "state", title="Cells; estimates are rough")
         for column in table.columns[1:5]:

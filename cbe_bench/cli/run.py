@@ -60,9 +60,9 @@ def command(
     from cbe_bench.cli._progress import Progress
     from cbe_bench.config import load_config
     from cbe_bench.kernels import parallel
-    from cbe_bench.reports import write_retrieval
+    from cbe_bench.reports import write_report
     from cbe_bench.results import load_rows
-    from cbe_bench.runner import make_plan, open_data, run_plan
+    from cbe_bench.runner import experiment_runner, open_data
 
     settings = load_config(config, scale, overrides)
     folder = out / scale / settings.name
@@ -73,24 +73,22 @@ def command(
         Progress() as progress,
         open_data(settings, progress) as features,
     ):
-        plan = make_plan(settings, scale, features, rows_file, rerun=rerun)
-        progress.message(
-            f"{features.name} ({features.kind}): {plan.n_database:,} database rows, {settings.queries:,} queries, "
-            f"d = {settings.n_features:,}; {len(plan.cells)} cells"
-        )
+        runner = experiment_runner(settings.experiment)
+        plan = runner.make_plan(settings, scale, features, rows_file, rerun=rerun)
+        progress.message(plan.headline)
         if dry_run:
             progress.show_plan(plan)
             return
         make_folder(folder)
         try:
-            run_plan(plan, rows_file, progress, timeout=timeout)
+            runner.run_plan(plan, rows_file, progress, timeout=timeout)
         except KeyboardInterrupt:
             progress.message("stopped; the same command goes on from here")
             raise SystemExit(130) from None
         labels = {cell.key: cell.encoder.label for cell in plan.cells}
         rows = [{**row, "label": labels[row["key"]]} for row in load_rows(rows_file) if row["key"] in labels]
         environment.write_description(folder / "environments.json")
-        files = write_retrieval(rows, settings.title, folder)
+        files = write_report(rows, settings.title, folder)
         progress.show_result(rows, files)
     if any(row["status"] in ("failed", "timeout") for row in rows):
         raise SystemExit(1)

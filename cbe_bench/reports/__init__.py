@@ -8,8 +8,12 @@ from cbe_bench.reports.tables import data_label, recall_curves, recall_table
 from cbe_bench.results import Row
 
 
-def write_retrieval(rows: list[Row], title: str, folder: Path) -> list[str]:
-    """Write the tables and figures of a retrieval experiment; return the names of the files."""
+def write_report(rows: list[Row], title: str, folder: Path) -> list[str]:
+    """Write the tables and figures of an experiment from its rows; return the names of the files."""
+    return {"retrieval": _write_retrieval}[rows[0]["experiment"]](rows, title, folder)
+
+
+def _write_retrieval(rows: list[Row], title: str, folder: Path) -> list[str]:
     curves = recall_curves(rows)
     written = []
     for name, frame in (("table", recall_table(rows)), ("recall", curves)):
@@ -25,4 +29,4 @@ def write_retrieval(rows: list[Row], title: str, folder: Path) -> list[str]:
     return written
 
 
-__all__ = ["write_retrieval"]
+__all__ = ["write_report"]

@@ -2,6 +2,7 @@
 
 import hashlib
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,6 +11,12 @@ from pathlib import Path
 from typing import Protocol
 
 from cbe_bench import environment
+from cbe_bench.config import Config, EncoderConfig
+from cbe_bench.data.catalogue import hint
+from cbe_bench.data.features import Features
+from cbe_bench.data.formats import open_features
+from cbe_bench.data.synthetic import SyntheticFeatures
+from cbe_bench.errors import InputError
 from cbe_bench.kernels.parallel import thread_count
 from cbe_bench.results import Row, cell_key, load_rows
 
@@ -50,6 +57,67 @@ class BaseCell:
     def key(self) -> str:
         """The hash of all that decides the cell's value."""
         return cell_key(self.identity)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderCell(BaseCell):
+    """One encoder at one number of bits under one seed."""
+
+    encoder: EncoderConfig
+    n_bits: int
+    seed: int
+
+    def describe(self) -> str:
+        """Name the cell for a person."""
+        return f"{self.encoder.label}, {self.n_bits:,} bits, seed {self.seed}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BasePlan(ABC):
+    """An experiment laid out: its data, its cells in the order they run, and those still to run."""
+
+    config: Config
+    scale: str
+    features: Features
+    cells: Sequence[EncoderCell]
+    pending: Sequence[EncoderCell]
+
+    @property
+    @abstractmethod
+    def headline(self) -> str:
+        """Say in a line what is to be run."""
+
+
+def open_data(config: Config, reporter: Reporter) -> Features:
+    """Open the experiment's features: its file, or a synthetic stand-in where that is allowed."""
+    data = config.data
+    if data.file is not None and not data.stand_in and not data.file.exists():
+        raise InputError(f"{data.file}: no such file{hint(data.file)}")
+    if data.file is not None and data.file.exists():
+        features = open_features(data.file, data.name)
+        if features.n_features != data.dim:
+            features.close()
+            raise InputError(f"{data.file}: has {features.n_features:,} dimensions; data.dim says {data.dim:,}")
+        return features
+    if data.file is not None:
+        reporter.message(f"{data.file} is not here: using a synthetic stand-in of the same shape")
+    return SyntheticFeatures(data.name, config.rows_needed, config.n_features)
+
+
+def row_of(plan: BasePlan, cell: EncoderCell, status: str, reason: str, metrics: Row) -> Row:
+    """Return the row of a cell that has ended."""
+    return {
+        "key": cell.key,
+        "name": plan.config.name,
+        "scale": plan.scale,
+        "data": plan.features.name,
+        "data_kind": plan.features.kind,
+        **cell.identity,
+        "status": status,
+        "reason": reason,
+        **metrics,
+        **circumstances(),
+    }
 
 
 class CellTimeoutError(Exception):

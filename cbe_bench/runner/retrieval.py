@@ -14,10 +14,8 @@ import numpy as np
 
 import cbe_bench
 from cbe_bench import environment
-from cbe_bench.config import Config, EncoderConfig
-from cbe_bench.data.catalogue import hint
+from cbe_bench.config import EncoderConfig, RetrievalConfig
 from cbe_bench.data.features import Features, check_values
-from cbe_bench.data.formats import open_features
 from cbe_bench.data.prepared import PreparedData
 from cbe_bench.data.splits import PROTOCOLS, Split, make_split
 from cbe_bench.data.synthetic import SyntheticFeatures
@@ -29,61 +27,47 @@ from cbe_bench.results import Row, append_row
 from cbe_bench.runner.common import (
     BASE_BYTES,
     OPERATIONS_A_SECOND,
-    BaseCell,
+    BasePlan,
     CellTimeoutError,
+    EncoderCell,
     Reporter,
-    circumstances,
     derive_seed,
     done_keys,
     going_on,
     noted_warnings,
+    row_of,
 )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell(BaseCell):
+class Cell(EncoderCell):
     """One encoder at one number of bits under one seed."""
 
-    encoder: EncoderConfig
-    n_bits: int
     encoded_bits: int
     """The bits computed: those of the longest cell it shares its codes with."""
-    seed: int
-
-    def describe(self) -> str:
-        """Name the cell for a person."""
-        return f"{self.encoder.label}, {self.n_bits:,} bits, seed {self.seed}"
 
 
 @dataclass(frozen=True)
-class Plan:
-    """An experiment laid out: its data, and its cells in the order they run."""
+class Plan(BasePlan):
+    """A retrieval experiment laid out."""
 
-    config: Config
-    scale: str
-    features: Features
+    config: RetrievalConfig
     cells: list[Cell]
     pending: list[Cell]
     n_database: int
 
-
-def open_data(config: Config, reporter: Reporter) -> Features:
-    """Open the experiment's features: its file, or a synthetic stand-in where that is allowed."""
-    data = config.data
-    if data.file is not None and not data.stand_in and not data.file.exists():
-        raise InputError(f"{data.file}: no such file{hint(data.file)}")
-    if data.file is not None and data.file.exists():
-        features = open_features(data.file, data.name)
-        if features.n_features != data.dim:
-            features.close()
-            raise InputError(f"{data.file}: has {features.n_features:,} dimensions; data.dim says {data.dim:,}")
-        return features
-    if data.file is not None:
-        reporter.message(f"{data.file} is not here: using a synthetic stand-in of the same shape")
-    return SyntheticFeatures(data.name, config.database + config.queries, config.n_features)
+    @property
+    def headline(self) -> str:
+        """Say in a line what is to be run."""
+        return (
+            f"{self.features.name} ({self.features.kind}): {self.n_database:,} database rows, "
+            f"{self.config.queries:,} queries, d = {self.config.n_features:,}; {len(self.cells)} cells"
+        )
 
 
-def make_plan(config: Config, scale: str, features: Features, rows_file: Path, *, rerun: str | None = None) -> Plan:
+def make_plan(
+    config: RetrievalConfig, scale: str, features: Features, rows_file: Path, *, rerun: str | None = None
+) -> Plan:
     """List the cells of an experiment and which are still to run."""
     split = _split(config, features, config.seeds[0])
     data_identity = {
@@ -107,11 +91,20 @@ def make_plan(config: Config, scale: str, features: Features, rows_file: Path, *
     ]
     done = done_keys(rows_file, rerun)
     pending = [cell for cell in cells if cell.key not in done]
-    return Plan(config, scale, features, cells, pending, len(split.database))
+    return Plan(
+        config=config,
+        scale=scale,
+        features=features,
+        cells=cells,
+        pending=pending,
+        n_database=len(split.database),
+    )
 
 
-def _make_cell(config: Config, entry: EncoderConfig, n_bits: int, seed: int, n_database: int, shared: Row) -> Cell:
-    params = PROTOCOLS[config.protocol].params_for(entry.name) | entry.params
+def _make_cell(
+    config: RetrievalConfig, entry: EncoderConfig, n_bits: int, seed: int, n_database: int, shared: Row
+) -> Cell:
+    params = config.params_of(entry)
     encoder = make_encoder(entry.name, n_bits=n_bits, **params)
     encoded_bits, memory = n_bits, _memory(config, encoder, n_database)
     if encoder.nested:  # the longest code that fits serves all shorter ones
@@ -133,7 +126,7 @@ def _make_cell(config: Config, entry: EncoderConfig, n_bits: int, seed: int, n_d
     )
 
 
-def _memory(config: Config, encoder: Encoder, n_database: int) -> int:
+def _memory(config: RetrievalConfig, encoder: Encoder, n_database: int) -> int:
     """Estimate the bytes a cell needs."""
     learning = 8 * config.n_features * config.learn if encoder.learns else 0
     evaluation = evaluation_bytes(n_database, config.queries, encoder.bits(config.n_features), thread_count())
@@ -165,7 +158,7 @@ def run_plan(
         for cell in cells:
             if cell.memory_bytes > environment.memory_limit():
                 needs, limit = map(environment.human_bytes, (cell.memory_bytes, environment.memory_limit()))
-                row = _row(plan, cell, "skipped", f"needs about {needs}, the memory limit is {limit}", {})
+                row = row_of(plan, cell, "skipped", f"needs about {needs}, the memory limit is {limit}", {})
             else:
                 evaluator = evaluator or _prepare(plan, seed, reporter, block_rows)
                 row = _run_cell(plan, cell, evaluator, reporter, timeout)
@@ -205,12 +198,12 @@ def _prepare(plan: Plan, seed: int, reporter: Reporter, block_rows: int | None) 
     return RetrievalEvaluator(data, config.neighbours, config.depth, reporter.share)
 
 
-def _learns(config: Config) -> bool:
+def _learns(config: RetrievalConfig) -> bool:
     """Tell whether any of the methods looks at a learning set."""
     return any(encoder_classes()[entry.name].learns for entry in config.encoders)
 
 
-def _split(config: Config, features: Features, seed: int) -> Split:
+def _split(config: RetrievalConfig, features: Features, seed: int) -> Split:
     protocol = PROTOCOLS[config.protocol]
     return make_split(
         features.n_rows,
@@ -246,28 +239,13 @@ def _run_cell(plan: Plan, cell: Cell, evaluator: RetrievalEvaluator, reporter: R
         except Exception as error:  # one failing method must not end the comparison of the others
             status, reason = "failed", f"{type(error).__name__}: {error}"
     metrics |= {"seconds": round(time.perf_counter() - start, 3), "notes": notes}
-    return _row(plan, cell, status, reason, metrics)
+    return row_of(plan, cell, status, reason, metrics)
 
 
 def _encoder_for(cell: Cell) -> Encoder:
     params: dict[str, Any] = cell.identity["params"]
     seed = derive_seed(cell.seed, "encoder", cell.encoder.name)
     return make_encoder(cell.encoder.name, n_bits=cell.encoded_bits, random_state=seed, **params)
-
-
-def _row(plan: Plan, cell: Cell, status: str, reason: str, metrics: Row) -> Row:
-    return {
-        "key": cell.key,
-        "name": plan.config.name,
-        "scale": plan.scale,
-        "data": plan.features.name,
-        "data_kind": plan.features.kind,
-        **cell.identity,
-        "status": status,
-        "reason": reason,
-        **metrics,
-        **circumstances(),
-    }
 
 
 def _line(row: Row) -> str:

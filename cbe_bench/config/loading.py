@@ -4,89 +4,15 @@ Every message about a bad configuration comes from here: one line with the file,
 is allowed.
 """
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ValidationError
 
-from cbe_bench.data.splits import PROTOCOLS
-from cbe_bench.encoders import make_encoder
+from cbe_bench.config.models import EXPERIMENTS, SCALES, Config, DataConfig, EncoderConfig
 from cbe_bench.errors import InputError, did_you_mean
-
-SCALES: dict[str, dict[str, int]] = {
-    "smoke": {"database": 1_000, "learn": 500, "queries": 50},
-    "quick": {"database": 10_000, "learn": 5_000, "queries": 500},
-    "paper": {"database": 100_000, "learn": 10_000, "queries": 500},
-}
-"""Sizes of the three parts of a split at each scale; a configuration may set others."""
-
-Positive = Annotated[int, Field(gt=0, lt=2**31, strict=True)]
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class DataConfig(_Strict):
-    """Which features an experiment uses."""
-
-    name: str
-    """What they are called in tables and figures."""
-    file: Path | None = None
-    """The feature file, relative to the working directory."""
-    dim: Positive
-    """Dimensions of its vectors."""
-    keep_dims: Positive | None = None
-    """Use only this many dimensions, chosen at random by seed; all of them where there are no more."""
-    stand_in: bool = True
-    """Use synthetic features of the same shape where the file is absent."""
-
-
-class EncoderConfig(_Strict):
-    """One line of a figure: a method and its parameters."""
-
-    name: str
-    label: str
-    """What it is called in tables and figures; its name unless given."""
-    params: dict[str, Any] = {}
-
-
-class Config(_Strict):
-    """One experiment."""
-
-    name: Annotated[str, Field(pattern=r"^[\w][\w.-]*$")]
-    """The folder its results go to; the name of its file unless given."""
-    title: str
-    experiment: Literal["retrieval"]
-    data: DataConfig
-    protocol: Literal["paper", "released-code"] = "paper"
-    database: Positive
-    learn: Positive
-    queries: Positive
-    neighbours: Positive = 10
-    """True neighbours of a query."""
-    depth: Annotated[int, Field(ge=10, strict=True)] = 100
-    """Recall is taken up to this many retrieved rows."""
-    bits: Annotated[tuple[Positive, ...], Field(min_length=1)]
-    seeds: Annotated[tuple[Annotated[int, Field(ge=0, strict=True)], ...], Field(min_length=1)]
-    encoders: Annotated[tuple[EncoderConfig, ...], Field(min_length=1)]
-
-    @field_validator("bits", "seeds", "encoders")
-    @classmethod
-    def _no_repetition(cls, values: tuple[Any, ...]) -> tuple[Any, ...]:
-        names = [getattr(value, "label", value) for value in values]
-        repeated = sorted({str(name) for name in names if names.count(name) > 1})
-        if repeated:
-            raise ValueError(f"{', '.join(repeated)} given more than once")
-        return values
-
-    @property
-    def n_features(self) -> int:
-        """Dimensions of the vectors an encoder sees."""
-        return min(self.data.keep_dims or self.data.dim, self.data.dim)
 
 
 def load_config(path: str | Path, scale: str = "quick", overrides: Iterable[str] = ()) -> Config:
@@ -106,7 +32,8 @@ def load_config(path: str | Path, scale: str = "quick", overrides: Iterable[str]
     for name in special:
         if name not in SCALES:
             raise InputError(f"{path}: scales.{name}: unknown scale; {did_you_mean(str(name), SCALES)}")
-    tree: dict[str, Any] = {"name": Path(path).stem, **SCALES[scale], **raw}
+    model = _model(raw, path)
+    tree: dict[str, Any] = {"name": Path(path).stem, **model.sizes[scale], **raw}
     _expand_encoders(tree)
     for key, value in special.get(scale, {}).items():
         _set(tree, key, value, f"{path}: scales.{scale}")
@@ -121,7 +48,17 @@ def load_config(path: str | Path, scale: str = "quick", overrides: Iterable[str]
         if not key.startswith("scales."):
             _set(tree, key, value, "--set")
     _expand_encoders(tree)
-    return _validate(tree, path)
+    return _validate(model, tree, path)
+
+
+def _model(raw: dict[str, Any], path: str | Path) -> type[Config]:
+    """Return what describes the kind of experiment."""
+    if "experiment" not in raw:
+        raise InputError(f"{path}: experiment: this key is required")
+    kind = str(raw["experiment"])
+    if kind not in EXPERIMENTS:
+        raise InputError(f"{path}: experiment: found {kind!r}; {did_you_mean(kind, EXPERIMENTS)}")
+    return EXPERIMENTS[kind]
 
 
 def _read_override(text: str) -> tuple[str, Any]:
@@ -193,12 +130,12 @@ def _set(tree: dict[str, Any], key: str, value: Any, where: str) -> None:
         raise InputError(f"{where}: {key}: there is no position {last!r}") from None
 
 
-def _validate(tree: dict[str, Any], path: str | Path) -> Config:
+def _validate(model: type[Config], tree: dict[str, Any], path: str | Path) -> Config:
     try:
-        config = Config.model_validate(tree)
+        config = model.model_validate(tree)
     except ValidationError as error:
-        raise InputError(f"{path}: {_one_line(error)}") from None
-    for problem in _problems(config):
+        raise InputError(f"{path}: {_one_line(error, model)}") from None
+    for problem in config.problems():
         raise InputError(f"{path}: {problem}")
     return config
 
@@ -212,44 +149,16 @@ def _full_encoder(entry: Any) -> Any:
     return entry
 
 
-def _one_line(error: ValidationError) -> str:
+def _one_line(error: ValidationError, whole: type[Config]) -> str:
     """Tell the first of pydantic's findings as file: key: found, allowed."""
     first = error.errors()[0]
     key = ".".join(map(str, first["loc"]))
     if first["type"] == "extra_forbidden":
         inner: dict[str, type[BaseModel]] = {"data": DataConfig, "encoders": EncoderConfig}
-        model = inner[str(first["loc"][0])] if len(first["loc"]) > 1 else Config
+        model = inner[str(first["loc"][0])] if len(first["loc"]) > 1 else whole
         return f"{key}: unknown key; {did_you_mean(str(first['loc'][-1]), model.model_fields)}"
     if first["type"] == "missing":
         return f"{key}: this key is required"
     message = first["msg"].removeprefix("Value error, ").replace("tuple", "list").split(" or instance of")[0]
     found = "" if isinstance(first["input"], dict | list | tuple) else f"found {first['input']!r}; "
     return f"{key}: {found}{message[0].lower()}{message[1:]}"
-
-
-def _problems(config: Config) -> Iterable[str]:
-    """Find what is well-formed but cannot work."""
-    data = config.data
-    if data.file is None and not data.stand_in:
-        yield "data.file: required where data.stand_in is false"
-    if config.learn > config.database:
-        yield f"learn: found {config.learn}; the database it is drawn from has {config.database} rows"
-    least = max(config.neighbours, config.depth)
-    if config.database < least:
-        yield f"database: found {config.database}; neighbours and depth need at least {least} rows"
-    settings = [(entry.name, repr(sorted(entry.params.items()))) for entry in config.encoders]
-    for place, entry in enumerate(config.encoders):
-        if settings.index(settings[place]) < place:
-            yield f"encoders.{place}: the same method and parameters as encoders.{settings.index(settings[place])}"
-        try:
-            json.dumps(entry.params)
-        except TypeError as error:
-            yield f"encoders.{place}.params: {str(error).lower()}"
-        try:
-            for n_bits in config.bits:
-                params = PROTOCOLS[config.protocol].params_for(entry.name) | entry.params
-                if "n_bits" in params or "random_state" in params:
-                    raise InputError("n_bits and random_state are set by the keys bits and seeds")
-                make_encoder(entry.name, n_bits=n_bits, **params).check_params(config.n_features)
-        except InputError as error:
-            yield f"encoders.{place}: {error}"
