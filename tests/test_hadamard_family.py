@@ -1,6 +1,7 @@
 """The Hadamard family against dense matrices: fjlt, fbe and its median distance, pre-conditioning."""
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -294,6 +295,29 @@ def test_bad_preconditions_are_told(rng):
         Preconditioned(HD3("many")).fit(np.ones((1, 8)))
     with pytest.raises(InputError, match="did you mean 'precondition'"):
         make_encoder("lsh", preconditions="hadamard")
+
+
+def test_any_method_of_a_config_can_be_preconditioned(tmp_path):
+    from cbe_bench.config import load_config
+
+    lines = "encoders: [{name: lsh, params: {precondition: %s}}]\ndata: {name: x, dim: 24}\nbits: [8]\nseeds: [0]\n"
+    path = tmp_path / "x.yaml"
+    path.write_text("title: x\nexperiment: retrieval\n" + lines % "hadamard-blocks")
+    assert load_config(path).encoders[0].params == {"precondition": "hadamard-blocks"}
+    path.write_text("title: x\nexperiment: retrieval\n" + lines % "hadamrad")
+    with pytest.raises(InputError, match=r"encoders.0: lsh: precondition = 'hadamrad'; did you mean 'hadamard'"):
+        load_config(path)
+
+
+@pytest.mark.parametrize("precondition", ["hadamard", "hadamard-blocks"])
+def test_memory_of_a_preconditioned_encoder_is_estimated(precondition, rng):
+    X = rng.standard_normal((4, 4100)).astype(np.float32)
+    encoder = make_encoder("cbe-rand", precondition=precondition, n_bits=4100, random_state=0)
+    tracemalloc.start()
+    encoder.fit(X).encode(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 0 < encoder.parameter_bytes() < peak <= encoder.memory_bytes(4100)
 
 
 def test_hd3_keeps_the_memory_it_works_in(rng):

@@ -116,7 +116,7 @@ class FBE(Encoder):
         """Estimate the bytes needed to fit and to encode beside input and output."""
         n, sizes = self.rows(n_features), self.block_sizes(n_features)
         _, length, pieces = piece_lengths(n, sizes.max())
-        toeplitz = len(sizes) * (4 * (n + sizes.max()) + 16 * length * pieces)
+        toeplitz = len(sizes) * (4 * (n + sizes.max()) + 16 * length * pieces) + 160 * length
         transform = 48 * padded_length(n_features) + 8 * max(n, _VALUES)
         return int(toeplitz + transform) + (1 << 24)
 
