@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 from cbe_bench.encoders.base import REGISTRY, Encoder, load_encoder, register
+from cbe_bench.encoders.precondition import Preconditioned
 from cbe_bench.errors import InputError, did_you_mean
 
 
@@ -21,16 +22,23 @@ def encoder_classes() -> dict[str, type[Encoder]]:
     return dict(sorted(REGISTRY.items()))
 
 
-def make_encoder(name: str, **params: Any) -> Encoder:
-    """Construct the encoder called `name`; a wrong name or parameter is told with the nearest right one."""
+def make_encoder(name: str, *, precondition: str | None = None, **params: Any) -> Encoder:
+    """Construct the encoder called `name`; a wrong name or parameter is told with the nearest right one.
+
+    With `precondition`, it is one of vectors that a Walsh-Hadamard transform has spread: see `Preconditioned`.
+    """
     classes = encoder_classes()
     if name not in classes:
         raise InputError(f"unknown encoder {name!r}; {did_you_mean(name, classes)}")
-    known = classes[name]().get_params()
+    known = {*classes[name]().get_params(), "precondition"}
     for param in params:
         if param not in known:
             raise InputError(f"encoder {name!r} has no parameter {param!r}; {did_you_mean(param, known)}")
-    return classes[name](**params)
+    encoder = classes[name](**params)
+    if precondition is None:
+        return encoder
+    own = {param: params[param] for param in ("n_bits", "random_state") if param in params}
+    return Preconditioned(encoder.set_params(**dict.fromkeys(own)), precondition=precondition, **own)
 
 
-__all__ = ["Encoder", "encoder_classes", "load_encoder", "make_encoder", "register"]
+__all__ = ["Encoder", "Preconditioned", "encoder_classes", "load_encoder", "make_encoder", "register"]

@@ -112,6 +112,10 @@ class Encoder(TransformerMixin, BaseEstimator, ABC):
         """Whether the code of fewer bits is the beginning of the code of more bits, for the same seed."""
         return False
 
+    def code_blocks(self) -> list[slice] | None:
+        """Return the blocks of bits of a fitted encoder whose own distance is the median over their distances."""
+        return None
+
     def bits(self, n_features: int) -> int:
         """Return the bits of a code of vectors of this many features."""
         return int(self.n_bits or n_features)
@@ -138,7 +142,7 @@ class Encoder(TransformerMixin, BaseEstimator, ABC):
     def save(self, path: str | Path) -> None:
         """Write the fitted encoder to one `.npz` file, without pickling anything."""
         check_is_fitted(self)
-        params = {**self.get_params(), "random_state": None}
+        params = {**self._recipe(), "random_state": None}
         state = self._fitted_state()
         arrays = {n: value for n, value in state.items() if isinstance(value, np.ndarray) and value.dtype != object}
         others = {name: value for name, value in state.items() if name not in arrays}
@@ -150,6 +154,15 @@ class Encoder(TransformerMixin, BaseEstimator, ABC):
     def _checked(self, X: NDArray) -> NDArray:
         check_is_fitted(self)
         return validate_data(self, X, dtype=[np.float32, np.float64], order="C", reset=False)
+
+    def _recipe(self) -> dict[str, Any]:
+        """Return the parameters with which `make_encoder` makes this encoder from its name."""
+        params: dict[str, Any] = self.get_params()
+        return params
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Take back what `_fitted_state` gave."""
+        self.__dict__ |= state
 
     def _fitted_state(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name.endswith("_") and name[0] != "_"}
@@ -187,5 +200,5 @@ def load_encoder(path: str | Path) -> Encoder:
     others = head["others"]
     if "feature_names_in_" in others:
         others["feature_names_in_"] = np.array(others["feature_names_in_"], object)
-    encoder.__dict__ |= others | arrays
+    encoder._restore(others | arrays)
     return encoder

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cbe_bench.encoders.base import Encoder, register
 from cbe_bench.kernels.bits import Codes, code_bytes
-from cbe_bench.kernels.hadamard import padded_length, spin
+from cbe_bench.kernels.hadamard import Scratch, padded_length, spin
 
 _ROUNDS = 3
 
@@ -46,13 +46,19 @@ class HD3(Encoder):
         for block in range(blocks):
             rng = np.random.default_rng([seed, block])
             self.signs_[block] = 2 * rng.integers(0, 2, (_ROUNDS, length), dtype=np.int8) - 1
+        self._scratch = Scratch()
+
+    def _memory(self) -> Scratch:
+        """Return the memory vectors are transformed in; made when first asked for, never saved."""
+        scratch: Scratch = self.__dict__.setdefault("_scratch", Scratch())
+        return scratch
 
     def _project(self, X: NDArray) -> NDArray:
         out = np.empty((len(X), self.n_bits_), X.dtype)
         length = self.signs_.shape[2]
         for block, signs in enumerate(self.signs_):
             part = out[:, block * length : (block + 1) * length]
-            spin(X, signs, part, np.empty((len(X), 0), np.uint8), part.shape[1])
+            spin(X, signs, part, np.empty((len(X), 0), np.uint8), part.shape[1], self._memory())
         return out
 
     def _encode(self, X: NDArray) -> Codes:
@@ -64,7 +70,7 @@ class HD3(Encoder):
             n_bits = min(length, self.n_bits_ - block * length)
             first = block * length // 8
             part = codes[:, first : first + code_bytes(n_bits)]
-            spin(X, signs, np.empty((len(X), 0), X.dtype), part, n_bits)
+            spin(X, signs, np.empty((len(X), 0), X.dtype), part, n_bits, self._memory())
         return codes
 
     def memory_bytes(self, n_features: int) -> int:

@@ -18,6 +18,7 @@ from cbe_bench.data.truth import true_neighbours
 from cbe_bench.encoders import Encoder
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, prefix, unpack_signs
 from cbe_bench.kernels.hamming import distance_counts, paired_distances
+from cbe_bench.kernels.medians import add_median_counts, cut_codes, most_median, paired_medians
 from cbe_bench.kernels.parallel import for_slices, slices
 from cbe_bench.kernels.products import products
 
@@ -42,11 +43,28 @@ def symmetric_ranks(queries: Codes, database: Codes, neighbours: NDArray[np.int6
     for part in slices(len(queries), 4 * _QUERIES_AT_ONCE):
         counts = distance_counts(queries[part], database)
         distances = paired_distances(queries[part, None], database[neighbours[part]])
-        before = np.cumsum(counts, axis=1) - counts
-        nearer[part] = np.take_along_axis(before, distances, axis=1)
-        equal[part] = np.take_along_axis(counts, distances, axis=1)
+        nearer[part], equal[part] = _ranks(counts, distances)
         tick(part.stop / len(queries))
     return nearer, equal
+
+
+def median_ranks(
+    queries: Codes, database: Codes, neighbours: NDArray[np.int64], blocks: list[slice], tick: Tick
+) -> Ranks:
+    """Rank the neighbours by the median over blocks of bits of the Hamming distance of codes."""
+    cut = cut_codes(queries, blocks)
+    own = cut_codes(database[neighbours.ravel()], blocks).reshape(*neighbours.shape, *cut.shape[1:])
+    counts = np.zeros((len(queries), most_median(blocks) + 1), np.int64)
+    for block in slices(len(database), _CODES_AT_ONCE):
+        add_median_counts(cut, cut_codes(database[block], blocks), counts)
+        tick(block.stop / len(database))
+    return _ranks(counts, paired_medians(cut[:, None], own))
+
+
+def _ranks(counts: NDArray[np.int64], distances: NDArray[np.int64]) -> Ranks:
+    """Return how many codes are nearer and equally near, given how many there are at each distance."""
+    before = np.cumsum(counts, axis=1) - counts
+    return np.take_along_axis(before, distances, axis=1), np.take_along_axis(counts, distances, axis=1)
 
 
 def asymmetric_ranks(projections: NDArray, database: Codes, neighbours: NDArray[np.int64], tick: Tick) -> Ranks:
@@ -102,14 +120,17 @@ class RetrievalEvaluator:
         encoded = self._encoded(encoder, lambda share: tick(0.6 * share))
         database, projections = prefix(encoded.database, n_bits), encoded.projections[:, :n_bits]
         projections = np.ascontiguousarray(projections)
-        symmetric = symmetric_ranks(
-            pack_signs(projections), database, self._truth, lambda share: tick(0.6 + 0.1 * share)
-        )
-        asymmetric = asymmetric_ranks(projections, database, self._truth, lambda share: tick(0.7 + 0.3 * share))
+        queries = pack_signs(projections)
+        symmetric = symmetric_ranks(queries, database, self._truth, lambda share: tick(0.6 + 0.1 * share))
+        asymmetric = asymmetric_ranks(projections, database, self._truth, lambda share: tick(0.7 + 0.25 * share))
+        ranks = {"recall": symmetric, "recall_asymmetric": asymmetric}
+        if encoded.blocks:
+            ranks["recall_median"] = median_ranks(
+                queries, database, self._truth, encoded.blocks, lambda share: tick(0.95 + 0.05 * share)
+            )
         return {
             "depths": self._depths.tolist(),
-            "recall": expected_recall(symmetric, self._depths).round(9).tolist(),
-            "recall_asymmetric": expected_recall(asymmetric, self._depths).round(9).tolist(),
+            **{name: expected_recall(found, self._depths).round(9).tolist() for name, found in ranks.items()},
             "fit_seconds": round(encoded.fit_seconds, 4),
             "encode_seconds": round(encoded.encode_seconds, 4),
             "encoded_bits": encoded.n_bits,
@@ -137,6 +158,7 @@ class RetrievalEvaluator:
             encode_seconds += time.perf_counter() - start
         return _Encoded(
             n_bits=encoder.n_bits_,
+            blocks=encoder.code_blocks(),
             database=database,
             projections=encoder.project(self._queries),
             fit_seconds=fit_seconds,
@@ -149,6 +171,7 @@ class _Encoded:
     """The codes of a database and the projections of its queries, and what they cost."""
 
     n_bits: int
+    blocks: list[slice] | None
     database: Codes
     projections: NDArray
     fit_seconds: float

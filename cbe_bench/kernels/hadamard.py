@@ -4,9 +4,11 @@ H is the Sylvester matrix, (-1)^(number of common bits of row and column). A vec
 eight, pieces that fit the cache first and whole, so that a long one passes through memory few times.
 """
 
+import threading
+
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from cbe_bench.kernels.bits import pack_row
 from cbe_bench.kernels.fftw import aligned_empty
@@ -23,24 +25,42 @@ _TASK_VALUES = 1 << 18
 """Numbers worth a thread of their own."""
 
 
+class Scratch:
+    """Memory for one vector in work, kept between calls, for every thread its own."""
+
+    def __init__(self) -> None:
+        self._kept = threading.local()
+
+    def vector(self, length: int, dtype: DTypeLike) -> NDArray:
+        """Return this thread's memory, with whatever was left in it."""
+        kept: NDArray | None = getattr(self._kept, "vector", None)
+        if kept is None or len(kept) != length or kept.dtype != dtype:
+            kept = self._kept.vector = aligned_empty((length,), dtype)
+        return kept
+
+
 def padded_length(d: int) -> int:
     """Return the power of two that vectors of length d are padded to."""
     return 1 << (d - 1).bit_length()
 
 
-def fwht(X: NDArray, signs: NDArray[np.int8] | None = None) -> None:
-    """Replace each row x of X by H (signs * x), on all cores; the length is a power of two."""
+def fwht(X: NDArray, signs: NDArray[np.int8] | None = None, block: int | None = None) -> None:
+    """Replace each row x of X by H (signs * x), on all cores; the length is a power of two.
+
+    Or each block of a row, if the row is that of blocks of such a length.
+    """
     if X.ndim != 2 or not X.flags.c_contiguous or X.dtype not in (np.float32, np.float64):
         raise ValueError(f"rows of float32 or float64 in C order are transformed, found {X.ndim}-d {X.dtype}")
     n = X.shape[1]
-    if n < 1 or n & (n - 1):
-        raise ValueError(f"the length must be a power of two, found {n}")
+    block = block or n
+    if block < 1 or block & (block - 1) or n % block:
+        raise ValueError(f"the length must be a power of two, found {block} of {n}")
     flips = np.ones(n, np.int8) if signs is None else np.ascontiguousarray(signs, np.int8)
-    if n >= _ALONE:
+    if block == n >= _ALONE:
         for x in X:
             _transform_alone(x, flips)
     else:
-        for_slices(lambda some: _transform_rows(X[some], flips), len(X), share_of(len(X), _TASK_VALUES // n))
+        for_slices(lambda some: _transform_rows(X[some], flips, block), len(X), share_of(len(X), _TASK_VALUES // n))
 
 
 def _transform_alone(x: NDArray, signs: NDArray[np.int8]) -> None:
@@ -57,11 +77,12 @@ def _transform_alone(x: NDArray, signs: NDArray[np.int8]) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _transform_rows(X, signs):  # type: ignore[no-untyped-def]
+def _transform_rows(X, signs, block):  # type: ignore[no-untyped-def]
     n = X.shape[1]
     flat = X.reshape(-1)
     for i in range(X.shape[0]):
-        _transform_piece(flat, i * n, n, signs, 0)
+        for k in range(0, n, block):
+            _transform_piece(flat, i * n + k, block, signs, k)
 
 
 @njit(nogil=True, cache=True)
@@ -118,7 +139,14 @@ def _transform_short(x, start, n, signs, k):  # type: ignore[no-untyped-def]
         half *= 2
 
 
-def spin(X: NDArray, signs: NDArray[np.int8], values: NDArray, codes: NDArray[np.uint8], n_values: int) -> None:
+def spin(
+    X: NDArray,
+    signs: NDArray[np.int8],
+    values: NDArray,
+    codes: NDArray[np.uint8],
+    n_values: int,
+    scratch: Scratch,
+) -> None:
     """Write the first `n_values` of H D ... H D x of each row, zero-padded: real values, packed signs, or both.
 
     Parameters
@@ -131,17 +159,19 @@ def spin(X: NDArray, signs: NDArray[np.int8], values: NDArray, codes: NDArray[np
         Where real values go, divided by the length, if there is room for them.
     codes : uint8 array of shape (n, bytes) or (n, 0)
         Where packed signs go, if there is room for them.
+    scratch : Scratch
+        Where vectors are transformed.
     """
     length = signs.shape[1]
 
     def some_rows(some: slice) -> None:
-        buffer = aligned_empty((length,), X.dtype)
+        buffer = scratch.vector(length, X.dtype)
         _spin_rows(X[some], signs, buffer, values[some], codes[some], n_values)
 
     if length < _ALONE:
         for_slices(some_rows, len(X), share_of(len(X), _TASK_VALUES // length))
         return
-    whole = np.zeros((1, length), X.dtype)
+    whole = scratch.vector(length, X.dtype)[None]
     for i, x in enumerate(X):
         whole[0, : len(x)] = x
         whole[0, len(x) :] = 0
@@ -164,3 +194,27 @@ def _spin_rows(X, signs, x, values, codes, n_values):  # type: ignore[no-untyped
             values[i, j] = x[j] / length
         if codes.shape[1]:
             pack_row(x, n_values, codes[i])
+
+
+def sampled_transform(X: NDArray, signs: NDArray[np.int8], places: NDArray[np.int32], scratch: Scratch) -> NDArray:
+    """Return the values of H (signs * x) / sqrt(length) at some places, of each row x, zero-padded."""
+    out = np.empty((len(X), len(places)), X.dtype)
+    length = len(signs)
+
+    def some_rows(some: slice) -> None:
+        _sample_rows(X[some], signs, places, scratch.vector(length, X.dtype), out[some])
+
+    for_slices(some_rows, len(X), share_of(len(X), _TASK_VALUES // length))
+    return out
+
+
+@njit(nogil=True, cache=True)
+def _sample_rows(X, signs, places, x, out):  # type: ignore[no-untyped-def]
+    d, length = X.shape[1], x.shape[0]
+    scale = x.dtype.type(1 / np.sqrt(length))
+    for i in range(X.shape[0]):
+        x[:d] = X[i]
+        x[d:] = 0
+        _transform_piece(x, 0, length, signs, 0)
+        for j in range(places.shape[0]):
+            out[i, j] = scale * x[places[j]]

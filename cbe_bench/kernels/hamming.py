@@ -32,7 +32,9 @@ _MOST_QUERIES = 256
 
 
 @intrinsic
-def _popcount(typing_context, word):  # type: ignore[no-untyped-def]
+def popcount(typing_context, word):  # type: ignore[no-untyped-def]
+    """Return how many bits of a word are one, from compiled code."""
+
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         return builder.ctpop(args[0])
 
@@ -62,10 +64,10 @@ def _distances_short(queries, codes, by_word, out):  # type: ignore[no-untyped-d
             q0, q1, q2, q3 = queries[i, t], queries[i + 1, t], queries[i + 2, t], queries[i + 3, t]
             row = by_word[t]
             for j in range(n):
-                out0[j] += _popcount(row[j] ^ q0)
-                out1[j] += _popcount(row[j] ^ q1)
-                out2[j] += _popcount(row[j] ^ q2)
-                out3[j] += _popcount(row[j] ^ q3)
+                out0[j] += popcount(row[j] ^ q0)
+                out1[j] += popcount(row[j] ^ q1)
+                out2[j] += popcount(row[j] ^ q2)
+                out3[j] += popcount(row[j] ^ q3)
 
 
 @njit(nogil=True, cache=True)
@@ -84,14 +86,14 @@ def _distances_long(queries, codes, out):  # type: ignore[no-untyped-def]
                 q1 = queries[i + 1, t]
                 q2 = queries[i + 2, t]
                 q3 = queries[i + 3, t]
-                a0 += _popcount(a ^ q0)
-                a1 += _popcount(a ^ q1)
-                a2 += _popcount(a ^ q2)
-                a3 += _popcount(a ^ q3)
-                b0 += _popcount(b ^ q0)
-                b1 += _popcount(b ^ q1)
-                b2 += _popcount(b ^ q2)
-                b3 += _popcount(b ^ q3)
+                a0 += popcount(a ^ q0)
+                a1 += popcount(a ^ q1)
+                a2 += popcount(a ^ q2)
+                a3 += popcount(a ^ q3)
+                b0 += popcount(b ^ q0)
+                b1 += popcount(b ^ q1)
+                b2 += popcount(b ^ q2)
+                b3 += popcount(b ^ q3)
             out[i, j], out[i, j1] = a0, b0
             out[i + 1, j], out[i + 1, j1] = a1, b1
             out[i + 2, j], out[i + 2, j1] = a2, b2

@@ -39,6 +39,11 @@ _LINES = {
     "bilinear-opt": ("#D55E00", "-"),
     "hd3": ("#009E73", "-."),
     "itq": ("#CC79A7", "-"),
+    "fbe": ("#E69F00", "-"),
+    "fbe, median": ("#E69F00", ":"),
+    "fjlt-1": ("#6A3D9A", ":"),
+    "fjlt-5": ("#6A3D9A", "--"),
+    "fjlt-10": ("#6A3D9A", "-"),
 }
 """Colour and dash of the methods met most often, the same in every figure, apart also in grey."""
 _BROAD = {"lsh": 3.5}

@@ -5,6 +5,12 @@ import pandas as pd
 from cbe_bench.results import Row
 
 _DEPTHS_SHOWN = (1, 10, 50, 100)
+_CURVES = (
+    ("recall", "", "symmetric"),
+    ("recall_median", ", median", "symmetric"),
+    ("recall_asymmetric", "", "asymmetric"),
+)
+"""Recalls of a row, what is added to the label of their line, and how they are scored."""
 
 
 def data_label(rows: list[Row]) -> str:
@@ -19,12 +25,16 @@ def data_label(rows: list[Row]) -> str:
 
 
 def recall_curves(rows: list[Row]) -> pd.DataFrame:
-    """Return mean and standard deviation over seeds of recall at every depth, in long form."""
+    """Return mean and standard deviation over seeds of recall at every depth, in long form.
+
+    Where codes have a distance of their own, the median over blocks, it makes a further line of the encoder.
+    """
     points = [
-        (row["data"], row["data_kind"], row["label"], row["n_bits"], scoring, depth, value)
+        (row["data"], row["data_kind"], row["label"] + line, row["n_bits"], scoring, depth, value)
         for row in rows
         if row["status"] == "ok"
-        for scoring, name in (("symmetric", "recall"), ("asymmetric", "recall_asymmetric"))
+        for name, line, scoring in _CURVES
+        if name in row
         for depth, value in zip(row["depths"], row[name], strict=True)
     ]
     keys = ["data", "data_kind", "encoder", "bits", "scoring", "depth"]
@@ -52,8 +62,8 @@ def _table_line(cells: list[Row]) -> dict[str, object]:
         "encoder": first["label"],
         "seeds": len(done),
     }
-    for name, column in (("recall", "recall"), ("recall_asymmetric", "asymmetric")):
-        for depth in (depth for depth in _DEPTHS_SHOWN if done and depth in done[0]["depths"]):
+    for name, column in (("recall", "recall"), ("recall_asymmetric", "asymmetric"), ("recall_median", "median")):
+        for depth in (depth for depth in _DEPTHS_SHOWN if done and name in done[0] and depth in done[0]["depths"]):
             values = pd.Series([row[name][row["depths"].index(depth)] for row in done])
             line[f"{column}@{depth}"], line[f"{column}@{depth}_std"] = values.mean(), values.std(ddof=1)
     line["not_ok"] = "; ".join(sorted({f"{r['status']}: {r['reason']}" for r in cells if r["status"] != "ok"}))
