@@ -77,12 +77,11 @@ class AQBC(Encoder):
     def _fit(self, X: NDArray, seed: int) -> None:
         start = np.random.default_rng(seed).standard_normal((self.n_bits_, X.shape[1]))
         self.components_ = polar(start).astype(np.float32)
-        before = None
+        codes = np.empty((0, 0), np.uint8)
         for _ in range(self.n_iter):
-            codes = self._encode(X)
+            before, codes = codes, self._encode(X)
             if np.array_equal(codes, before):
                 break
-            before = codes
             self.components_ = polar(cross_products(self._normalised(codes, X.dtype), X)).astype(np.float32)
 
     def _normalised(self, codes: Codes, dtype: np.dtype) -> NDArray:
@@ -91,7 +90,7 @@ class AQBC(Encoder):
 
         def normalise(part: slice) -> None:
             ones = np.unpackbits(codes[part], axis=1, count=self.n_bits_, bitorder="little")
-            np.multiply(ones, (1 / np.sqrt(np.count_nonzero(ones, axis=1)))[:, None], out=out[part], casting="same_kind")
+            out[part] = ones / np.sqrt(np.count_nonzero(ones, axis=1))[:, None]
 
         for_slices(normalise, len(codes), self._task_rows())
         return out

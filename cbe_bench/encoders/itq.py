@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from cbe_bench.encoders.base import Encoder, register
 from cbe_bench.errors import InputError
-from cbe_bench.kernels.bits import code_bytes, pack_signs, unpack_signs
+from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, unpack_signs
 from cbe_bench.kernels.orthogonal import cross_products, polar
-from cbe_bench.kernels.parallel import blas_threads, for_slices
+from cbe_bench.kernels.parallel import for_slices
 from cbe_bench.kernels.principal import centred_products, principal_directions
 from cbe_bench.kernels.products import products
 
@@ -39,7 +39,7 @@ class ITQ(Encoder):
 
     Attributes
     ----------
-    mean_ : float32 array of shape (d,)
+    mean_ : float64 array of shape (d,)
         The mean of the learning set.
     components_ : float32 array of shape (n_bits, d)
         The rotated principal directions.
@@ -61,7 +61,7 @@ class ITQ(Encoder):
     def _fit(self, X: NDArray, seed: int) -> None:
         mean, directions = principal_directions(X, self.n_bits_)
         if not len(directions):
-            raise InputError(f"{self.name}: learning needs rows that differ; found {len(X)} equal (1 sample repeated)")
+            raise InputError(f"{self.name}: no two rows of the learning set differ (n_samples = {len(X)})")
         if len(directions) < self.n_bits_:
             warnings.warn(
                 f"{self.name}: the learning set varies in {len(directions)} directions only, {self.n_bits_} bits are "
@@ -71,27 +71,29 @@ class ITQ(Encoder):
         V = centred_products(X, mean, directions)
         start = np.random.default_rng(seed).standard_normal((self.n_bits_, len(directions)))
         rotation = self._rotate(V, polar(start).T)
-        with blas_threads(1):
-            self.components_ = (rotation.T @ directions).astype(np.float32)
-        self.mean_ = mean.astype(np.float32)
+        self.components_ = cross_products(rotation, directions).astype(np.float32)
+        self.mean_ = mean
 
     def _rotate(self, V: NDArray, rotation: NDArray) -> NDArray:
-        """Improve the rotation of the components V until it is done or the codes no longer change."""
-        codes, before = np.empty((len(V), code_bytes(self.n_bits_)), np.uint8), None
-        signs = np.empty((len(V), self.n_bits_), V.dtype)
+        """Improve the rotation of the components V."""
+        codes = np.empty((0, 0), np.uint8)
         for _ in range(self.n_iter):
-            columns = np.ascontiguousarray(rotation.T, V.dtype)
-
-            def quantise(part: slice, columns: NDArray = columns) -> None:
-                codes[part] = pack_signs(products(V[part], columns))
-                signs[part] = unpack_signs(codes[part], self.n_bits_, V.dtype.type)
-
-            for_slices(quantise, len(V), max(32, _TASK_VALUES // self.n_bits_), blas=True)
+            before, codes = codes, self._quantised(V, rotation)
             if np.array_equal(codes, before):
                 break
-            before = codes.copy()
-            rotation = polar(cross_products(signs, V)).T
+            rotation = polar(cross_products(unpack_signs(codes, self.n_bits_, V.dtype.type), V)).T
         return rotation
+
+    def _quantised(self, V: NDArray, rotation: NDArray) -> Codes:
+        """Return the signs of V R."""
+        codes = np.empty((len(V), code_bytes(self.n_bits_)), np.uint8)
+        columns = rotation.T.astype(V.dtype)
+
+        def quantise(part: slice) -> None:
+            codes[part] = pack_signs(products(V[part], columns))
+
+        for_slices(quantise, len(V), max(32, _TASK_VALUES // self.n_bits_), blas=True)
+        return codes
 
     def _project(self, X: NDArray) -> NDArray:
         return centred_products(X, self.mean_, self.components_)
@@ -99,7 +101,7 @@ class ITQ(Encoder):
     def memory_bytes(self, n_features: int) -> int:
         """Estimate the bytes needed to fit, on up to 10,000 rows, and to encode beside input and output."""
         side, k = min(n_features, _USUAL_ROWS), self.bits(n_features)
-        decompositions = 8 * max(2 * side * side, side * k + 2 * n_features * k, 6 * k * k)
+        decompositions = 8 * max(2 * side * side, side * k + 2 * n_features * k, 8 * k * k)
         return decompositions + 8 * _USUAL_ROWS * k + (1 << 28)
 
     def work(self, n_features: int) -> float:

@@ -88,8 +88,10 @@ class SKLSH(Encoder):
         probes = rng.choice(len(X), min(_PROBES, len(X)), replace=False)
         distance = float(nearest_distances(X, probes).mean()) if len(X) > 1 else 0.0
         if distance == 0:
-            found = "1 sample" if len(X) == 1 else f"{len(X)} samples at no distance from each other"
-            raise InputError(f"{self.name}: gamma cannot be tuned on {found}; give gamma")
+            raise InputError(
+                f"{self.name}: gamma cannot be tuned where no row has its nearest neighbour at a distance "
+                f"(n_samples = {len(X)}); give gamma"
+            )
         return distance**-2
 
     def _project(self, X: NDArray) -> NDArray:

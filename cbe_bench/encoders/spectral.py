@@ -24,7 +24,7 @@ _TASK_VALUES = 1 << 19
 
 def slowest_modes(ranges: NDArray, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return direction i and number j of the `count` waves of smallest j / ranges[i], the slowest first."""
-    waves = [(1 / length, i, 1) for i, length in enumerate(ranges.tolist())]
+    waves = [(1 / length, i, 1) for i, length in enumerate(ranges.tolist()) if length > 0]
     heapq.heapify(waves)
     chosen = []
     for _ in range(count):
@@ -48,7 +48,7 @@ class SpectralHashing(Encoder):
 
     Attributes
     ----------
-    mean_ : float32 array of shape (d,)
+    mean_ : float64 array of shape (d,)
         The mean of the learning set.
     components_ : float32 array of shape (directions used, d)
         The principal directions that carry waves.
@@ -63,13 +63,12 @@ class SpectralHashing(Encoder):
     def _fit(self, X: NDArray, seed: int) -> None:
         mean, directions = principal_directions(X, self.n_bits_)
         if not len(directions):
-            raise InputError(f"{self.name}: learning needs rows that differ; found {len(X)} equal (1 sample repeated)")
-        self.mean_, directions = mean.astype(np.float32), directions.astype(np.float32)
-        V = centred_products(X, self.mean_, directions)
+            raise InputError(f"{self.name}: no two rows of the learning set differ (n_samples = {len(X)})")
+        V = centred_products(X, mean, directions)
         low, ranges = V.min(axis=0).astype(np.float64), np.ptp(V, axis=0).astype(np.float64)
         direction, numbers = slowest_modes(ranges, self.n_bits_)
         used, self.direction_ = np.unique(direction, return_inverse=True)
-        self.components_ = directions[used]
+        self.mean_, self.components_ = mean, directions[used].astype(np.float32)
         self.frequency_ = np.pi * numbers / ranges[direction]
         self.start_ = low[direction]
 
