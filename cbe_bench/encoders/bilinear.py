@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from cbe_bench.encoders.base import Encoder, register
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, unpack_signs
-from cbe_bench.kernels.orthogonal import polar, sum_over_blocks
+from cbe_bench.kernels.orthogonal import BLOCKS_AT_ONCE, polar, sum_over_blocks
 from cbe_bench.kernels.parallel import for_slices
 
 _TASK_VALUES = 1 << 20
@@ -206,5 +206,5 @@ class BilinearOpt(BilinearRand):
         """Estimate the bytes needed to fit, on up to 10,000 rows, and to encode beside input and output."""
         shapes, (d1, d2) = self.shapes(n_features), sides(n_features)
         codes = _USUAL_ROWS * max(code_bytes(c1 * c2) for c1, c2 in shapes)
-        sums = 8 * 70 * max(max(c1 * d1, c2 * d2) for c1, c2 in shapes)
+        sums = 8 * (BLOCKS_AT_ONCE + 8) * max(max(c1 * d1, c2 * d2) for c1, c2 in shapes)
         return super().memory_bytes(n_features) + codes + sums

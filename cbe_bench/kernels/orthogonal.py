@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from cbe_bench.kernels.parallel import blas_threads, for_slices, slices
 
 _TILE_COLUMNS = 128
-_BLOCKS_AT_ONCE = 64
+BLOCKS_AT_ONCE = 64
+"""Terms of a sum that are held at once."""
 
 
 def polar(matrix: NDArray) -> NDArray[np.float64]:
@@ -39,8 +40,8 @@ def sum_over_blocks(work: Callable[[slice], NDArray], n: int, size: int) -> NDAr
     """Add up `work` of slices of range(n), at most `size` long; slices and order do not depend on the threads."""
     blocks = slices(n, size)
     total = np.zeros(())
-    for first in range(0, len(blocks), _BLOCKS_AT_ONCE):
-        wave = blocks[first : first + _BLOCKS_AT_ONCE]
+    for first in range(0, len(blocks), BLOCKS_AT_ONCE):
+        wave = blocks[first : first + BLOCKS_AT_ONCE]
         terms: list[NDArray] = [total] * len(wave)
 
         def compute(part: slice, wave: list[slice] = wave, terms: list[NDArray] = terms) -> None:
