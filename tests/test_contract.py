@@ -19,13 +19,31 @@ from cbe_bench.kernels import parallel
 
 NAMES = list(encoder_classes())
 D = 96
+DRAWS_NOTHING = {"sh"}
 LENGTHS = [1, 7, 8, 60, 96, 100, 200, None]
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*are computed and cut")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*are computed and cut"),
+    pytest.mark.filterwarnings("ignore:.*the learning set varies in"),
+]
 
 
 def make(name, n_bits=None, **params):
     return make_encoder(name, n_bits=n_bits, random_state=5, **params)
+
+
+def can(name, n_bits, d=D):
+    """Whether the method has codes of this length: some have none longer than their vectors."""
+    try:
+        make(name, n_bits).check_params(d)
+    except InputError:
+        return False
+    return True
+
+
+def cases(lengths, dims=(D,)):
+    """Every method with every length of code that it has."""
+    return [(name, d, n_bits) for name in NAMES for d in dims for n_bits in lengths if can(name, n_bits, d)]
 
 
 @pytest.fixture
@@ -39,14 +57,13 @@ def X(rng):
 def test_is_a_scikit_learn_estimator(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        check_estimator(make(name, n_bits=16))
+        check_estimator(make(name, n_bits=16 if can(name, 16, d=1) else 1))
 
 
-@pytest.mark.parametrize("n_bits", LENGTHS)
-@pytest.mark.parametrize("name", NAMES)
-def test_codes_are_the_packed_signs_of_the_projection(name, n_bits, X):
+@pytest.mark.parametrize("name, d, n_bits", cases(LENGTHS))
+def test_codes_are_the_packed_signs_of_the_projection(name, d, n_bits, X):
     encoder = make(name, n_bits).fit(X)
-    k = n_bits or D
+    k = n_bits or d
     values, codes = encoder.project(X), encoder.encode(X)
     assert values.shape == (70, k)
     assert values.dtype == np.float32
@@ -67,7 +84,7 @@ def test_double_precision_on_request(name, X):
 @pytest.mark.parametrize("name", NAMES)
 def test_any_number_of_features(name, d, rng):
     X = rng.standard_normal((20, d)).astype(np.float32)
-    for n_bits in (1, d, 2 * d + 3):
+    for n_bits in (n_bits for n_bits in (1, d, 2 * d + 3) if can(name, n_bits, d)):
         assert make(name, n_bits).fit(X).project(X).shape == (20, n_bits)
 
 
@@ -76,12 +93,10 @@ def test_same_seed_same_code_other_seed_other_code(name, X):
     one, two = (make(name, 64).fit(X).encode(X) for _ in range(2))
     other = make_encoder(name, n_bits=64, random_state=6).fit(X).encode(X)
     assert np.array_equal(one, two)
-    assert np.mean(np.unpackbits(one ^ other)) > 0.1
+    assert name in DRAWS_NOTHING or np.mean(np.unpackbits(one ^ other)) > 0.1
 
 
-@pytest.mark.parametrize("n_bits", [64, 100])
-@pytest.mark.parametrize("d", [60, 64, 777])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name, d, n_bits", cases([64, 100], dims=[60, 64, 777]))
 def test_codes_do_not_depend_on_batches_or_threads(name, d, n_bits, rng):
     X = rng.standard_normal((601, d)).astype(np.float32)
     encoder = make(name, n_bits).fit(X)
@@ -100,9 +115,8 @@ def test_nested_codes_begin_with_shorter_codes(name, X):
         assert np.array_equal(make(name, n_bits).fit(X).project(X), longest[:, :n_bits])
 
 
-@pytest.mark.parametrize("n_bits", [60, 200])
-@pytest.mark.parametrize("name", NAMES)
-def test_save_load_pickle_and_clone(name, n_bits, X, tmp_path):
+@pytest.mark.parametrize("name, d, n_bits", cases([60, 200]))
+def test_save_load_pickle_and_clone(name, d, n_bits, X, tmp_path):
     encoder = make(name, n_bits).fit(X)
     codes = encoder.encode(X)
     encoder.save(tmp_path / "encoder.npz")
@@ -149,18 +163,21 @@ def test_hamming_distance_tracks_the_angle(name, rng):
         assert abs(np.mean(shares) - angle / np.pi) < 4 * error + 1e-3
 
 
-@pytest.mark.parametrize("n_bits", [64, 4096, 9000])
+@pytest.mark.parametrize("times_d", [1 / 64, 1, 2.2])
 @pytest.mark.parametrize("name", NAMES)
-def test_memory_estimate_covers_what_is_allocated(name, n_bits, rng):
-    X = rng.standard_normal((4, 4096)).astype(np.float32)
-    encoder = make(name, n_bits)
-    estimate = encoder.memory_bytes(4096)
+def test_memory_estimate_covers_what_is_allocated(name, times_d, rng):
+    d = 1024 if "n_iter" in make(name).get_params() else 4096  # rounds of learning may take d^3 operations
+    encoder = make(name, int(times_d * d))
+    if not can(name, encoder.n_bits, d):
+        pytest.skip("has no codes of this length")
+    X = rng.standard_normal((4, d)).astype(np.float32)
+    estimate = encoder.memory_bytes(d)
     tracemalloc.start()
     encoder.fit(X).encode(X)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert 0 < encoder.parameter_bytes() < peak <= estimate
-    assert encoder.work(4096) > 0
+    assert encoder.work(d) > 0
 
 
 @pytest.mark.parametrize("name", NAMES)

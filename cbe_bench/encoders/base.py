@@ -88,8 +88,13 @@ class Encoder(TransformerMixin, BaseEstimator, ABC):
 
     def check_params(self, n_features: int) -> None:
         """Raise InputError if the parameters cannot work for vectors of this many features."""
-        if self.n_bits is not None and (not isinstance(self.n_bits, int | np.integer) or self.n_bits < 1):
-            raise InputError(f"{self.name}: n_bits = {self.n_bits!r}; it must be a positive integer")
+        if self.n_bits is not None:
+            self._check_count("n_bits")
+
+    def _check_count(self, param: str) -> None:
+        value = getattr(self, param)
+        if not isinstance(value, int | np.integer) or value < 1:
+            raise InputError(f"{self.name}: {param} = {value!r}; it must be a positive integer")
 
     @abstractmethod
     def memory_bytes(self, n_features: int) -> int:

@@ -3,6 +3,10 @@
 With d1, d2 and the code's sides c1, c2 near the square roots, a code costs O(d sqrt(k)) time and O(sqrt(d k))
 memory. The features are put in a fixed random order first, so that neighbours, which are often related, do not
 share a row of Z.
+
+Learned, R1 and R2 have orthonormal columns and agree with their own codes as far as they can: of
+sum_i trace(B_i' R1' Z_i R2) each of B_i = sign(R1' Z_i R2), R2 = polar(sum Z_i' R1 B_i) and
+R1 = polar(sum Z_i R2 B_i') is the maximum while the others are held, so it never falls.
 """
 
 import math
@@ -13,9 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.encoders.base import Encoder, register
+from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, unpack_signs
+from cbe_bench.kernels.orthogonal import BLOCKS_AT_ONCE, polar, sum_over_blocks
 from cbe_bench.kernels.parallel import for_slices
 
 _TASK_VALUES = 1 << 20
+_USUAL_ROWS = 10_000
+"""Rows of a learning set as large as the paper's, on which estimates of memory rest."""
+_LEARNING_VALUES = 1 << 18
+"""Values of the learning set that go through all products of a sum while they are in cache."""
 
 
 def sides(n: int) -> tuple[int, int]:
@@ -85,13 +95,18 @@ class BilinearRand(Encoder):
         self.left_ = rng.standard_normal((sum(c1 for c1, _ in shapes), d1), dtype=np.float32)
         self.right_ = rng.standard_normal((sum(c2 for _, c2 in shapes), d2), dtype=np.float32)
 
+    def _matrices(self, X: NDArray) -> NDArray:
+        """Return the rows of X as matrices Z."""
+        Z = X.take(self.order_, axis=1) if self.permute else X
+        return Z.reshape(-1, *sides(X.shape[1]))
+
     def _project(self, X: NDArray) -> NDArray:
         d1, d2 = sides(X.shape[1])
         left, right = (side.astype(X.dtype, copy=False) for side in (self.left_, self.right_))
         out = np.empty((len(X), self.n_bits_), X.dtype)
 
         def multiply(part: slice) -> None:
-            Z = (X[part][:, self.order_] if self.permute else X[part]).reshape(-1, d1, d2)
+            Z = self._matrices(X[part])
             i = j = first = 0
             for c1, c2 in self.shapes(X.shape[1]):
                 R1, R2 = left[i : i + c1], right[j : j + c2].T
@@ -113,3 +128,83 @@ class BilinearRand(Encoder):
         """Estimate the cost of encoding one vector: the cheaper order of two products."""
         d1, d2 = sides(n_features)
         return sum(2.0 * min(c1 * d2 * (d1 + c2), d1 * c2 * (d2 + c1)) for c1, c2 in self.shapes(n_features))
+
+
+@register("bilinear-opt")
+class BilinearOpt(BilinearRand):
+    """Learned bilinear embedding: R1 and R2 have orthonormal columns that fit the codes of the learning set.
+
+    Numbers of bits are treated as by bilinear-rand; for k > d each model is learned from a start of its own.
+
+    Parameters
+    ----------
+    n_bits : int or None
+        Bits of a code; None means as many as there are features.
+    n_iter : int
+        Rounds of learning.
+    permute : bool
+        Put the features in a random order first.
+    random_state : int, RandomState or None
+        Decides the order and where learning starts: random orthonormal columns.
+
+    Attributes
+    ----------
+    left_, right_ : float32 arrays
+        The matrices R1 and R2 of all blocks of bits, one after the other.
+    order_ : int array of shape (d,)
+        The order of the features, if permuted.
+    """
+
+    learns = True
+
+    def __init__(
+        self, n_bits: int | None = None, *, n_iter: int = 5, permute: bool = True, random_state: Any = None
+    ) -> None:
+        super().__init__(n_bits, permute=permute, random_state=random_state)
+        self.n_iter = n_iter
+
+    def check_params(self, n_features: int) -> None:
+        """Raise InputError if the parameters cannot work for vectors of this many features."""
+        super().check_params(n_features)
+        self._check_count("n_iter")
+
+    def _fit(self, X: NDArray, seed: int) -> None:
+        super()._fit(X, seed)
+        i = j = 0
+        for c1, c2 in self.shapes(X.shape[1]):
+            left, right = self.left_[i : i + c1], self.right_[j : j + c2]
+            left[:], right[:] = polar(left), polar(right)
+            codes = np.empty((len(X), code_bytes(c1 * c2)), np.uint8)
+            for _ in range(self.n_iter):
+                right[:] = polar(self._sum_for_right(X, left, right, codes)).T
+                left[:] = polar(self._sum_for_left(X, right, codes, c1)).T
+            i, j = i + c1, j + c2
+
+    def _sum_for_right(self, X: NDArray, left: NDArray, right: NDArray, codes: Codes) -> NDArray:
+        """Write the codes B of all rows and return the sum of Z' R1 B."""
+        left, right = left.astype(X.dtype, copy=False), right.astype(X.dtype, copy=False)
+
+        def term(part: slice) -> NDArray:
+            halves = (left @ self._matrices(X[part])).reshape(-1, right.shape[1])
+            codes[part] = pack_signs((halves @ right.T).reshape(part.stop - part.start, -1))
+            signs = unpack_signs(codes[part], len(left) * len(right), X.dtype.type)
+            return halves.T @ signs.reshape(-1, len(right))
+
+        return sum_over_blocks(term, len(X), max(1, _LEARNING_VALUES // X.shape[1]))
+
+    def _sum_for_left(self, X: NDArray, right: NDArray, codes: Codes, c1: int) -> NDArray:
+        """Return the sum of Z R2 B' over all rows."""
+        right = right.astype(X.dtype, copy=False)
+
+        def term(part: slice) -> NDArray:
+            signs = unpack_signs(codes[part], c1 * len(right), X.dtype.type).reshape(-1, c1, len(right))
+            return (self._matrices(X[part]) @ right.T @ signs.transpose(0, 2, 1)).sum(axis=0)
+
+        return sum_over_blocks(term, len(X), max(1, _LEARNING_VALUES // X.shape[1]))
+
+    def memory_bytes(self, n_features: int) -> int:
+        """Estimate the bytes needed to fit, on up to 10,000 rows, and to encode beside input and output."""
+        shapes, (d1, d2) = self.shapes(n_features), sides(n_features)
+        codes = _USUAL_ROWS * max(code_bytes(c1 * c2) for c1, c2 in shapes)
+        sums = 8 * (BLOCKS_AT_ONCE + 8) * max(max(c1 * d1, c2 * d2) for c1, c2 in shapes)
+        return super().memory_bytes(n_features) + codes + sums

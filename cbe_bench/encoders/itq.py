@@ -1,0 +1,109 @@
+"""Iterative quantisation: principal components, rotated so that they lie close to the corners of a cube.
+
+V holds the centred learning set along its k principal directions. The error ||B - V R||^2 of replacing V R by its
+signs B is lowered in turns, by B = sign(V R) and by R = polar(B' V)', each exact while the other is held. With more
+bits than directions in which the learning set varies, R is a wide matrix with orthonormal rows.
+"""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbe_bench.encoders.base import Encoder, register
+from cbe_bench.errors import InputError
+from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, unpack_signs
+from cbe_bench.kernels.orthogonal import cross_products, polar
+from cbe_bench.kernels.parallel import for_slices
+from cbe_bench.kernels.principal import centred_products, principal_directions
+from cbe_bench.kernels.products import products
+
+_USUAL_ROWS = 10_000
+"""Rows of a learning set as large as the paper's, on which estimates of memory rest."""
+_TASK_VALUES = 1 << 19
+
+
+@register("itq")
+class ITQ(Encoder):
+    """Signs of rotated principal components; at most as many bits as features.
+
+    Parameters
+    ----------
+    n_bits : int or None
+        Bits of a code; None means as many as there are features.
+    n_iter : int
+        Rounds of learning; fewer if the codes no longer change.
+    random_state : int, RandomState or None
+        Decides the rotation that learning starts from.
+
+    Attributes
+    ----------
+    mean_ : float64 array of shape (d,)
+        The mean of the learning set.
+    components_ : float32 array of shape (n_bits, d)
+        The rotated principal directions.
+    """
+
+    learns = True
+
+    def __init__(self, n_bits: int | None = None, *, n_iter: int = 50, random_state: Any = None) -> None:
+        super().__init__(n_bits, random_state=random_state)
+        self.n_iter = n_iter
+
+    def check_params(self, n_features: int) -> None:
+        """Raise InputError if the parameters cannot work for vectors of this many features."""
+        super().check_params(n_features)
+        self._check_count("n_iter")
+        if self.bits(n_features) > n_features:
+            raise InputError(f"{self.name}: n_bits = {self.n_bits}; at most the number of features, {n_features}")
+
+    def _fit(self, X: NDArray, seed: int) -> None:
+        mean, directions = principal_directions(X, self.n_bits_)
+        if not len(directions):
+            raise InputError(f"{self.name}: no two rows of the learning set differ (n_samples = {len(X)})")
+        if len(directions) < self.n_bits_:
+            warnings.warn(
+                f"{self.name}: the learning set varies in {len(directions)} directions only, {self.n_bits_} bits are "
+                "made of them",
+                stacklevel=3,
+            )
+        V = centred_products(X, mean, directions)
+        start = np.random.default_rng(seed).standard_normal((self.n_bits_, len(directions)))
+        rotation = self._rotate(V, polar(start).T)
+        self.components_ = cross_products(rotation, directions).astype(np.float32)
+        self.mean_ = mean
+
+    def _rotate(self, V: NDArray, rotation: NDArray) -> NDArray:
+        """Improve the rotation of the components V."""
+        codes = np.empty((0, 0), np.uint8)
+        for _ in range(self.n_iter):
+            before, codes = codes, self._quantised(V, rotation)
+            if np.array_equal(codes, before):
+                break
+            rotation = polar(cross_products(unpack_signs(codes, self.n_bits_, V.dtype.type), V)).T
+        return rotation
+
+    def _quantised(self, V: NDArray, rotation: NDArray) -> Codes:
+        """Return the signs of V R."""
+        codes = np.empty((len(V), code_bytes(self.n_bits_)), np.uint8)
+        columns = rotation.T.astype(V.dtype)
+
+        def quantise(part: slice) -> None:
+            codes[part] = pack_signs(products(V[part], columns))
+
+        for_slices(quantise, len(V), max(32, _TASK_VALUES // self.n_bits_), blas=True)
+        return codes
+
+    def _project(self, X: NDArray) -> NDArray:
+        return centred_products(X, self.mean_, self.components_)
+
+    def memory_bytes(self, n_features: int) -> int:
+        """Estimate the bytes needed to fit, on up to 10,000 rows, and to encode beside input and output."""
+        side, k = min(n_features, _USUAL_ROWS), self.bits(n_features)
+        decompositions = 8 * max(2 * side * side, side * k + 2 * n_features * k, 8 * k * k)
+        return decompositions + 8 * _USUAL_ROWS * k + (1 << 28)
+
+    def work(self, n_features: int) -> float:
+        """Estimate the cost of encoding one vector."""
+        return 2.0 * n_features * self.bits(n_features)

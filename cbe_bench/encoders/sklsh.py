@@ -1,0 +1,137 @@
+"""Shift-invariant kernel hashing: random waves, cut at random heights.
+
+Bit = [cos(w.x + b) + t >= 0] with w ~ N(0, gamma I), b ~ U[0, 2 pi] and t ~ U[-1, 1]. The expected Hamming distance is
+a function of the Gaussian kernel exp(-gamma |x - y|^2 / 2) alone, so gamma says which distances the code resolves: by
+default the square of one over the mean distance of nearest neighbours. Bits are drawn in tiles, each from its own
+seed: the code of fewer bits begins the code of more.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbe_bench.encoders.base import Encoder, register
+from cbe_bench.errors import InputError
+from cbe_bench.kernels.parallel import for_slices
+from cbe_bench.kernels.products import products
+
+_TILE_BITS = 128
+"""Bits drawn from one seed."""
+_PROBES = 256
+"""Rows of the learning set whose nearest neighbours are sought."""
+_TASK_VALUES = 1 << 19
+
+
+@register("sklsh")
+class SKLSH(Encoder):
+    """Signs of random waves above random heights.
+
+    Parameters
+    ----------
+    n_bits : int or None
+        Bits of a code; None means as many as there are features.
+    gamma : float or None
+        Variance of the entries of w; None means one over the squared mean distance of nearest neighbours, measured
+        from some rows of the learning set.
+    random_state : int, RandomState or None
+        Decides the waves, the heights, and the rows that distances are measured from.
+
+    Attributes
+    ----------
+    gamma_ : float
+        The variance of the entries of w.
+    waves_ : float32 array of shape (n_bits rounded up to whole tiles, d)
+        The vectors w.
+    phases_, heights_ : float32 arrays of shape (n_bits rounded up to whole tiles,)
+        The numbers b and t.
+    """
+
+    learns = True
+
+    def __init__(self, n_bits: int | None = None, *, gamma: float | None = None, random_state: Any = None) -> None:
+        super().__init__(n_bits, random_state=random_state)
+        self.gamma = gamma
+
+    @property
+    def nested(self) -> bool:
+        """Neither gamma nor a bit depends on how many bits there are."""
+        return True
+
+    def check_params(self, n_features: int) -> None:
+        """Raise InputError if the parameters cannot work for vectors of this many features."""
+        super().check_params(n_features)
+        if self.gamma is None:
+            return
+        if not isinstance(self.gamma, int | float | np.number) or not 0 < self.gamma < np.inf:
+            raise InputError(f"{self.name}: gamma = {self.gamma!r}; it must be a positive number, or None to tune it")
+
+    def _fit(self, X: NDArray, seed: int) -> None:
+        self.gamma_ = float(self.gamma or self._tuned(X, np.random.default_rng([seed, 0])))
+        tiles = -(-self.n_bits_ // _TILE_BITS)
+        self.waves_ = np.empty((tiles * _TILE_BITS, X.shape[1]), np.float32)
+        self.phases_, self.heights_ = np.empty((2, tiles * _TILE_BITS), np.float32)
+
+        def draw(part: slice) -> None:
+            for tile in range(part.start, part.stop):
+                rng = np.random.default_rng([seed, 1 + tile])
+                bits = slice(tile * _TILE_BITS, (tile + 1) * _TILE_BITS)
+                rng.standard_normal(out=self.waves_[bits], dtype=np.float32)
+                self.waves_[bits] *= np.float32(np.sqrt(self.gamma_))
+                self.phases_[bits] = rng.uniform(0, 2 * np.pi, _TILE_BITS)
+                self.heights_[bits] = rng.uniform(-1, 1, _TILE_BITS)
+
+        for_slices(draw, tiles, 1)
+
+    def _tuned(self, X: NDArray, rng: np.random.Generator) -> float:
+        """Return one over the squared mean distance of rows to their nearest neighbours."""
+        probes = rng.choice(len(X), min(_PROBES, len(X)), replace=False)
+        distance = float(nearest_distances(X, probes).mean()) if len(X) > 1 else 0.0
+        if distance == 0:
+            raise InputError(
+                f"{self.name}: gamma cannot be tuned where no row has its nearest neighbour at a distance "
+                f"(n_samples = {len(X)}); give gamma"
+            )
+        return distance**-2
+
+    def _project(self, X: NDArray) -> NDArray:
+        out = np.empty((len(X), self.n_bits_), X.dtype)
+        waves, phases, heights = (v.astype(X.dtype, copy=False) for v in (self.waves_, self.phases_, self.heights_))
+
+        def project(part: slice) -> None:
+            values = products(X[part], waves)
+            values += phases
+            np.cos(values, out=values)
+            values += heights
+            out[part] = values[:, : self.n_bits_]
+
+        for_slices(project, len(X), max(32, _TASK_VALUES // len(waves)), blas=True)
+        return out
+
+    def memory_bytes(self, n_features: int) -> int:
+        """Estimate the bytes needed to fit and to encode beside input and output."""
+        return 4 * (n_features + 2) * (self.bits(n_features) + _TILE_BITS) + (1 << 26)
+
+    def work(self, n_features: int) -> float:
+        """Estimate the cost of encoding one vector."""
+        return (2.0 * n_features + 50.0) * self.bits(n_features)
+
+
+def nearest_distances(X: NDArray, probes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the distances of the rows `probes` of X to the nearest other rows."""
+    norms = np.einsum("ij,ij->i", X, X)
+    distances = np.empty(len(probes))
+
+    def search(part: slice) -> None:
+        scores = products(X[probes[part]], X)
+        scores *= 2
+        scores -= norms
+        scores[np.arange(len(scores)), probes[part]] = -np.inf
+        nearest = scores.argmax(axis=1)
+        distances[part] = [
+            np.linalg.norm(X[one].astype(np.float64) - X[other])
+            for one, other in zip(probes[part], nearest, strict=True)
+        ]
+
+    for_slices(search, len(probes), 32, blas=True)
+    return distances

@@ -1,0 +1,101 @@
+"""Spectral hashing: the slowest waves along principal directions of the data.
+
+On a box of uniformly distributed data the graph Laplacian's eigenfunctions are products of waves; those that vary
+along one direction i, of range R_i, are cos(j pi (v - min_i) / R_i) with eigenvalues (j pi / R_i)^2, j = 1, 2, ...
+The code holds the signs of the k waves of smallest eigenvalue: long directions give several bits, short ones none.
+Nothing is drawn: the learning set decides everything.
+"""
+
+import heapq
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbe_bench.encoders.base import Encoder, register
+from cbe_bench.errors import InputError
+from cbe_bench.kernels.parallel import for_slices
+from cbe_bench.kernels.principal import centred_products, principal_directions
+from cbe_bench.kernels.products import products
+
+_USUAL_ROWS = 10_000
+"""Rows of a learning set as large as the paper's, on which estimates of memory rest."""
+_TASK_VALUES = 1 << 19
+
+
+def slowest_modes(ranges: NDArray, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return direction i and number j of the `count` waves of smallest j / ranges[i], the slowest first."""
+    waves = [(1 / length, i, 1) for i, length in enumerate(ranges.tolist()) if length > 0]
+    heapq.heapify(waves)
+    chosen = []
+    for _ in range(count):
+        _, i, j = waves[0]
+        chosen.append((i, j))
+        heapq.heapreplace(waves, ((j + 1) / float(ranges[i]), i, j + 1))
+    directions, numbers = np.array(chosen, np.int64).T
+    return directions, numbers
+
+
+@register("sh")
+class SpectralHashing(Encoder):
+    """Signs of the slowest waves along principal directions.
+
+    Parameters
+    ----------
+    n_bits : int or None
+        Bits of a code; None means as many as there are features.
+    random_state : int, RandomState or None
+        Taken as by every encoder; nothing is drawn.
+
+    Attributes
+    ----------
+    mean_ : float64 array of shape (d,)
+        The mean of the learning set.
+    components_ : float32 array of shape (directions used, d)
+        The principal directions that carry waves.
+    direction_ : int array of shape (n_bits,)
+        The direction of each bit's wave.
+    frequency_, start_ : float64 arrays of shape (n_bits,)
+        j pi / R and the least value along the direction, of each bit.
+    """
+
+    learns = True
+
+    def _fit(self, X: NDArray, seed: int) -> None:
+        mean, directions = principal_directions(X, self.n_bits_)
+        if not len(directions):
+            raise InputError(f"{self.name}: no two rows of the learning set differ (n_samples = {len(X)})")
+        V = centred_products(X, mean, directions)
+        low, ranges = V.min(axis=0).astype(np.float64), np.ptp(V, axis=0).astype(np.float64)
+        direction, numbers = slowest_modes(ranges, self.n_bits_)
+        used, self.direction_ = np.unique(direction, return_inverse=True)
+        self.mean_, self.components_ = mean, directions[used].astype(np.float32)
+        self.frequency_ = np.pi * numbers / ranges[direction]
+        self.start_ = low[direction]
+
+    def _project(self, X: NDArray) -> NDArray:
+        out = np.empty((len(X), self.n_bits_), X.dtype)
+        mean, components, frequency, start = (
+            values.astype(X.dtype, copy=False)
+            for values in (self.mean_, self.components_, self.frequency_, self.start_)
+        )
+
+        def waves(part: slice) -> None:
+            values = products(X[part] - mean, components).take(self.direction_, axis=1)
+            values -= start
+            values *= frequency
+            np.cos(values, out=out[part])
+
+        for_slices(waves, len(X), max(32, _TASK_VALUES // max(X.shape[1], self.n_bits_)), blas=True)
+        return out
+
+    def memory_bytes(self, n_features: int) -> int:
+        """Estimate the bytes needed to fit, on up to 10,000 rows, and to encode beside input and output."""
+        side, k = min(n_features, _USUAL_ROWS), self.bits(n_features)
+        count = min(side, k)
+        decompositions = 8 * max(2 * side * side, side * count + 2 * n_features * count)
+        return decompositions + 4 * _USUAL_ROWS * count + 256 * (k + count) + (1 << 28)
+
+    def work(self, n_features: int) -> float:
+        """Estimate the cost of encoding one vector, all directions used."""
+        k = self.bits(n_features)
+        return 2.0 * n_features * min(k, n_features) + 50.0 * k

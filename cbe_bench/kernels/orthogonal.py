@@ -1,0 +1,54 @@
+"""Orthonormal matrices and the products that learning them needs, the same bits on any number of threads.
+
+Of all matrices Q with orthonormal columns (or rows, if it is wide), the polar factor of M has the largest trace(Q' M).
+Every method here that learns a rotation alternates between codes and such a factor.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbe_bench.kernels.parallel import blas_threads, for_slices, slices
+
+_TILE_COLUMNS = 128
+BLOCKS_AT_ONCE = 64
+"""Terms of a sum that are held at once."""
+
+
+def polar(matrix: NDArray) -> NDArray[np.float64]:
+    """Return U V' of the thin singular value decomposition U S V', in double precision."""
+    with blas_threads(1):
+        U, _, Vt = np.linalg.svd(matrix.astype(np.float64, copy=False), full_matrices=False)
+        return U @ Vt
+
+
+def cross_products(a: NDArray, b: NDArray) -> NDArray:
+    """Return a' b, the sum over the rows of both, on all cores."""
+    out = np.empty((a.shape[1], b.shape[1]), np.result_type(a, b))
+    tiles = slices(a.shape[1], _TILE_COLUMNS)
+
+    def multiply(part: slice) -> None:
+        for tile in tiles[part]:
+            np.matmul(a[:, tile].T, b, out=out[tile])
+
+    for_slices(multiply, len(tiles), 1, blas=True)
+    return out
+
+
+def sum_over_blocks(work: Callable[[slice], NDArray], n: int, size: int) -> NDArray[np.float64]:
+    """Add up `work` of slices of range(n), at most `size` long; slices and order do not depend on the threads."""
+    blocks = slices(n, size)
+    total = np.zeros(())
+    for first in range(0, len(blocks), BLOCKS_AT_ONCE):
+        wave = blocks[first : first + BLOCKS_AT_ONCE]
+        terms: list[NDArray] = [total] * len(wave)
+
+        def compute(part: slice, wave: list[slice] = wave, terms: list[NDArray] = terms) -> None:
+            for i in range(part.start, part.stop):
+                terms[i] = work(wave[i])
+
+        for_slices(compute, len(wave), 1, blas=True)
+        for term in terms:
+            total = total + term
+    return total
