@@ -190,7 +190,7 @@ def features_figure(features: pd.DataFrame) -> "Figure | None":
     """Draw the mean and the worst error of the angles of features against the number of bits."""
     from matplotlib.figure import Figure
 
-    if not len(features):
+    if not len(features) or not features["worst_error"].any():  # vectors that are all the same have no errors to draw
         return None
     methods = list(features["method"].unique())
     styles = line_styles(methods) | _VARIANTS
@@ -214,10 +214,8 @@ def features_figure(features: pd.DataFrame) -> "Figure | None":
             _bits_axis(axis)
         axes[0].set_ylabel(r"error of the angle, in units of $\pi$")
         axes[1].legend()
-        data = f"{first['data']}, {DATA_KINDS[first['data_kind']]}"
-        label = (
-            f"{data}: all pairs of {first['n_vectors']:,} vectors, d = {first['n_features']:,}; bands: 95% intervals"
-        )
+        data = f"{first['data']}, {DATA_KINDS[first['data_kind']]}, d = {first['n_features']:,}"
+        label = f"{data}: all pairs of {first['n_vectors']:,} vectors; bands: 95% intervals over draws"
         figure.suptitle("Angles between features from their codes", fontsize=10.5)
         figure.supxlabel(label, fontsize=7.5, color="0.35", parse_math=False)
     return figure
