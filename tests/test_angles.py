@@ -120,6 +120,17 @@ def test_simulated_bits_are_those_of_the_encoder(name, d, rng):
             assert counts[0, number].tolist() == [np.sum(x[:k] != y[:k]) for k in bits]
 
 
+def test_values_of_exactly_zero_do_not_follow_their_partner():
+    """The values of hd3 on coordinates are whole numbers, often 0: a rounded cos(pi/2) must not decide their bits."""
+    plane, d, draws = make_plane("two-coordinate", 16, 0), 16, 20_000
+    counts, _ = simulate(plane, METHODS["hd3"], [math.pi / 2], [d], draws, 0)
+    encoders = (cbe_bench.HD3(random_state=seed).fit(np.zeros((1, d))) for seed in range(2000))
+    codes = (encoder.transform(np.array(plane.pair(math.pi / 2))) for encoder in encoders)
+    shares = np.array([np.mean(x != y) for x, y in codes])
+    error = math.hypot(shares.std() / math.sqrt(len(shares)), counts.std() / d / math.sqrt(draws))
+    assert abs(shares.mean() - counts.mean() / d) < 4 * error
+
+
 def test_moments_over_all_sign_flips_by_enumeration(rng):
     d, theta = 7, 1.1
     plane, r = make_plane("dense", d, 3), rng.standard_normal(d)

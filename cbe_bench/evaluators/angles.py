@@ -17,7 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cbe_bench.data.prepared import Tick
-from cbe_bench.evaluators.pairs import Plane
+from cbe_bench.evaluators.pairs import Plane, cosine_and_sine
 from cbe_bench.evaluators.theory import difference_chance, iid_variance, tail_deviation
 from cbe_bench.kernels.hadamard import transform
 from cbe_bench.kernels.parallel import for_slices, slices, thread_count
@@ -171,7 +171,7 @@ def simulate(
     """
     d = len(plane.a)
     a, b = plane.a.astype(np.float32), plane.b.astype(np.float32)
-    cosines, sines = np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
+    cosines, sines = np.array([cosine_and_sine(theta) for theta in angles], np.float32).T.copy()
     counts = np.empty((draws, len(angles), len(bits)), np.int32)
     blocks = slices(draws, max(1, _BLOCK_VALUES // d))
     totals = np.zeros((len(blocks), len(angles)))

@@ -4,6 +4,7 @@ A kind of pair is a plane with an orthonormal basis a, b; its pair at angle thet
 sin(theta) b. Projections are linear, so the projections of a and b give those of the pairs at all angles.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -19,6 +20,15 @@ _PERIOD = 8
 _NONZERO = 16
 
 
+def cosine_and_sine(theta: float) -> tuple[float, float]:
+    """Return cos(theta) and sin(theta), the cosine of a right angle exactly 0.
+
+    Left as rounding makes it, some 1e-17, it would decide the bits of values that are exactly 0, as those of hd3
+    often are: y would seem to go along with x.
+    """
+    return round(math.cos(theta), 15), math.sin(theta)
+
+
 @dataclass(frozen=True)
 class Plane:
     """An orthonormal basis of the plane a pair lies in."""
@@ -28,7 +38,8 @@ class Plane:
 
     def pair(self, theta: float) -> tuple[Vector, Vector]:
         """Return two unit vectors at this angle."""
-        return self.a, np.cos(theta) * self.a + np.sin(theta) * self.b
+        cosine, sine = cosine_and_sine(theta)
+        return self.a, cosine * self.a + sine * self.b
 
     def spread(self, theta: float) -> float:
         """Return the larger ||x||_inf / ||x||_2 of the pair at this angle."""
