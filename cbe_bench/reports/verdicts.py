@@ -1,0 +1,55 @@
+"""Verdicts: what is claimed, what was found, and by which rule it is judged.
+
+Where many estimates decide together, their intervals are simultaneous: all of them hold at once with 99 percent
+(Bonferroni). A verdict is "not tested" where the draws are too few to tell.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from cbe_bench.results import Row
+
+REPRODUCED, NOT_REPRODUCED, VACUOUS, NOT_TESTED = "reproduced", "not reproduced", "vacuous", "not tested"
+TOGETHER = 0.99
+"""Confidence of all intervals of a verdict at once."""
+DATA_KINDS = {"synthetic": "synthetic stand-in", "real": "real data", "user": "user's file"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """A claim and how it stands: a value, its interval where it has one, and the rule with its thresholds."""
+
+    claim: str
+    statement: str
+    verdict: str
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    found: str
+    rule: str
+    data: str
+
+
+def level_of_each(n: int) -> float:
+    """Return the level of each of n intervals that makes all of them hold together."""
+    return 1 - (1 - TOGETHER) / max(n, 1)
+
+
+def judged(inside: bool, outside: bool) -> str:
+    """Return the verdict of intervals that lie within what is claimed, or of some that lie beyond it."""
+    return REPRODUCED if inside else NOT_REPRODUCED if outside else NOT_TESTED
+
+
+def chosen(cells: list[Row], methods: Iterable[str], pairs: Iterable[str] | None = None) -> list[Row]:
+    """Return the simulations of some methods and kinds of pairs."""
+    names, kinds = set(methods), None if pairs is None else set(pairs)
+    return [row for row in cells if row["method"] in names and (kinds is None or row["pair"] in kinds)]
+
+
+def data_of(cells: list[Row]) -> str:
+    """Say in one line what was simulated."""
+    dims = ", ".join(f"{d:,}" for d in sorted({row["n_features"] for row in cells}))
+    pairs = ", ".join(dict.fromkeys(row["pair"] for row in cells))
+    draws = ", ".join(f"{n:,}" for n in sorted({row["draws"] for row in cells}))
+    return f"simulated pairs: {pairs}; d = {dims}; {draws} draws"
