@@ -14,7 +14,8 @@ import numpy as np
 
 import cbe_bench
 from cbe_bench import environment
-from cbe_bench.data.features import Features, HDF5Features, Matrix, check_values
+from cbe_bench.data import formats
+from cbe_bench.data.features import Features, Matrix, check_values
 from cbe_bench.data.prepared import Tick
 from cbe_bench.data.synthetic import SyntheticFeatures
 from cbe_bench.encoders import Encoder, make_encoder
@@ -153,7 +154,7 @@ def open_features(data: Path | None, scale: Scale, reporter: Reporter) -> Featur
     if data is None:
         reporter.message("no --data FILE: the angles of features are those of a synthetic stand-in")
         return SyntheticFeatures("vlad", scale.rows, scale.feature_dim)
-    features = HDF5Features(data)
+    features = formats.open_features(data)
     for found, what in ((features.n_rows, "row"), (features.n_features, "dimension")):
         if found < 2:
             features.close()
