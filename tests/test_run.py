@@ -21,7 +21,7 @@ from cbe_bench.runner import retrieval as runner
 
 CONFIG = str(Path("configs/flickr.yaml").resolve())
 SMALL = ["--set", "seeds=[0]", "--set", "bits=[32, 64]", "--set", "data.keep_dims=128"]
-SMALL += ["--set", "encoders=[cbe-rand, cbe-orth, bilinear-rand, lsh]"]
+SMALL += ["--set", "encoders=[cbe-rand, cbe-orth, bilinear-rand, lsh]", "--set", "fixed=[bits]"]
 VALUES = ("key", "status", "recall", "recall_asymmetric")
 
 
@@ -185,7 +185,7 @@ def test_labels_are_those_of_the_run_that_asks(tmp_path):
 
 
 def test_a_shorter_code_is_not_skipped_for_a_longer_one(tmp_path):
-    config = load_config(CONFIG, "quick", ["encoders=[lsh]", "seeds=[0]"])
+    config = load_config(CONFIG, "quick", ["encoders=[lsh]", "seeds=[0]", "fixed=[bits]"])
 
     def cells(limit):
         with limited_memory(limit):
@@ -234,6 +234,7 @@ def user_file(tmp_path):
 
 
 MINE = ["--set", "data.dim=40", "--set", "data.keep_dims=null", "--set", "bits=[16]", "--set", "seeds=[0]"]
+MINE += ["--set", "fixed=[bits]"]
 
 
 def test_a_user_file_is_used_and_named(tmp_path, user_file):

@@ -5,6 +5,7 @@ that beyond it. The search therefore only assumes that more bits never take less
 and ends when the time is met closely enough or nothing is left between a number that fits and one that does not.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -29,36 +30,39 @@ def most_bits(share: Callable[[int], float], guess: int, most: int) -> Found:
     """
     fewest = min(_STEP, most)
     fits: Found | None = None
-    too_long: int | None = None
+    too_long: Found | None = None
     bits = _whole(guess, fewest, most)
     while True:
         found = Found(bits, share(bits))
         if found.share <= 1 + TOLERANCE:
             fits = found
         else:
-            too_long = bits
+            too_long = found
         if fits is None and bits == fewest:
             return found
         if fits is not None and (fits.share >= 1 - TOLERANCE or fits.n_bits == most):
             return fits
-        if fits is not None and too_long is not None and too_long - fits.n_bits <= _STEP:
+        if fits is not None and too_long is not None and too_long.n_bits - fits.n_bits <= _STEP:
             return fits
-        bits = _next(fits, too_long, found, fewest, most)
+        bits = _next(fits, too_long, fewest, most)
 
 
-def _next(fits: Found | None, too_long: int | None, last: Found, fewest: int, most: int) -> int:
-    """Choose what to try next: what the last share makes likely or, where that is out of the range, its middle."""
-    likely = int(last.n_bits / max(last.share, 1e-3))
+def _next(fits: Found | None, too_long: Found | None, fewest: int, most: int) -> int:
+    """Choose what to try next, from the shares on either side as far as they are known."""
     if fits is None:
         assert too_long is not None
-        return _whole(max(likely, too_long // 8), fewest, too_long - _STEP)
+        likely = too_long.n_bits / min(too_long.share, 8)
+        return _whole(likely, fewest, too_long.n_bits - _STEP)
     if too_long is None:
-        return _whole(min(max(likely, fits.n_bits + _STEP), 4 * fits.n_bits), fewest, most)
-    if not fits.n_bits < likely < too_long:  # a step lies between
-        likely = (fits.n_bits + too_long) // 2
-    return _whole(likely, fits.n_bits + _STEP, too_long - _STEP)
+        return _whole(fits.n_bits / max(fits.share, 0.25), fits.n_bits + _STEP, most)
+    gap = too_long.n_bits - fits.n_bits
+    growth = math.log(too_long.share / fits.share) / math.log(too_long.n_bits / fits.n_bits)
+    likely = fits.n_bits * (1 / fits.share) ** (1 / growth)
+    if not gap / 8 < likely - fits.n_bits < gap * 7 / 8:  # a step lies between, or a bend
+        likely = fits.n_bits + gap / 2
+    return _whole(likely, fits.n_bits + _STEP, too_long.n_bits - _STEP)
 
 
-def _whole(bits: int, least: int, most: int) -> int:
+def _whole(bits: float, least: int, most: int) -> int:
     """Return the nearest number of whole bytes, within limits."""
     return max(least, min(most, round(bits / _STEP) * _STEP))
