@@ -234,7 +234,7 @@ def user_file(tmp_path):
 
 
 MINE = ["--set", "data.dim=40", "--set", "data.keep_dims=null", "--set", "bits=[16]", "--set", "seeds=[0]"]
-MINE += ["--set", "fixed=[bits]"]
+MINE += ["--set", "fixed=[bits]", "--set", "encoders=[cbe-rand, lsh]"]
 
 
 def test_a_user_file_is_used_and_named(tmp_path, user_file):
