@@ -233,7 +233,7 @@ def user_file(tmp_path):
     return path
 
 
-MINE = ["--set", "data.dim=40", "--set", "data.keep_dims=null", "--set", "bits=[16]", "--set", "seeds=[0]"]
+MINE = ["--set", "data.keep_dims=null", "--set", "bits=[16]", "--set", "seeds=[0]"]
 MINE += ["--set", "fixed=[bits]", "--set", "encoders=[cbe-rand, lsh]"]
 
 
@@ -265,7 +265,18 @@ def test_bad_files_end_with_one_line_and_nothing_written(spoil, message, tmp_pat
         data = spoil(file["features"][:])
         del file["features"]
         file["features"] = data
-    result = run("--out", tmp_path / "out", "--set", f"data.file={user_file}", *MINE, "--set", "database=1150", code=2)
+    result = run(
+        "--out",
+        tmp_path / "out",
+        "--set",
+        f"data.file={user_file}",
+        *MINE,
+        "--set",
+        "data.dim=40",
+        "--set",
+        "database=1150",
+        code=2,
+    )
     assert message in result.output
     assert "Traceback" not in result.output
     assert result.output.splitlines()[-1].startswith("error: ")
