@@ -304,7 +304,19 @@ def test_inspection_finds_what_is_there(tmp_path, rng):
     rho = np.abs(usable).max(axis=1) / norms
     np.testing.assert_allclose(found.spread, [rho.min(), np.median(rho), rho.max()], rtol=1e-6)
     assert found.labels == {"0": 20, "1": 30}
+    assert found.sampled == 0
     assert found.problems == ["rows 20, 21 (2 in all) hold NaN or infinite values", "row 7 holds only zeros"]
+
+
+def test_labels_of_neighbours_are_compared(tmp_path, rng):
+    X, labels = rng.standard_normal((80, 3)).astype(np.float32), rng.integers(0, 2, 80)
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["features"], file["labels"] = X, labels
+    closeness = X @ X.T / np.outer(np.linalg.norm(X, axis=1), np.linalg.norm(X, axis=1)) - 9 * np.eye(80)
+    with open_features(tmp_path / "x.h5") as features:
+        found = inspect(features)
+    assert found.sampled == 80
+    assert found.same_label == np.mean(labels[closeness.argmax(axis=1)] == labels)
 
 
 def invoke(*args, code=0):

@@ -219,6 +219,8 @@ def check(file: Path) -> None:
     else:
         counts = sorted(found.labels.values())
         click.echo(f"  labels: {len(counts):,}, each of {counts[0]:,} to {counts[-1]:,} rows")
+        if found.sampled:
+            click.echo(f"  nearest neighbour has the same label: {found.same_label:.1%} of {found.sampled:,} rows")
     for problem in found.problems:
         click.echo(f"  cannot be used: {problem}", err=True)
     if found.problems:

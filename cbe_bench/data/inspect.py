@@ -12,6 +12,9 @@ from cbe_bench.kernels.parallel import for_slices, slices
 
 _BLOCK_BYTES = 1 << 27
 _ROWS_NAMED = 5
+_SAMPLED = 5_000
+_SAMPLE_BYTES = 1 << 29
+"""Rows sampled to compare the labels of neighbours, and the memory for them."""
 
 
 @dataclass
@@ -34,6 +37,9 @@ class Findings:
     """Share of values that are not zero."""
     labels: dict[str, int] | None = None
     """Rows of each label."""
+    same_label: float = np.nan
+    """Share of rows, of a sample, whose nearest other row of the sample has their label."""
+    sampled: int = 0
 
     @property
     def problems(self) -> list[str]:
@@ -66,6 +72,8 @@ def inspect(features: Features, tick: Tick | None = None) -> Findings:
     if labels is not None:
         names, counts = np.unique(labels, return_counts=True)
         findings.labels = {str(name): int(count) for name, count in zip(names, counts, strict=True)}
+        if not findings.problems:
+            findings.sampled, findings.same_label = _nearest_labels(features, labels)
     return findings
 
 
@@ -92,6 +100,23 @@ def _repeated(digests: NDArray[np.uint64]) -> list[int]:
     again = np.ones(len(digests), bool)
     again[np.unique(digests, return_index=True)[1]] = False
     return np.flatnonzero(again).tolist()
+
+
+def _nearest_labels(features: Features, labels: NDArray) -> tuple[int, float]:
+    """Return how many rows were sampled, and how often the nearest of the others, by angle, has a row's label."""
+    count = min(features.n_rows, _SAMPLED, max(2, _SAMPLE_BYTES // (4 * features.n_features)))
+    rows = np.sort(np.random.default_rng(0).choice(features.n_rows, count, replace=False))
+    X = features.read(rows)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    nearest = np.empty(count, np.int64)
+
+    def search(some: slice) -> None:
+        closeness = X[some] @ X.T
+        closeness[np.arange(len(closeness)), np.arange(some.start, some.stop)] = -np.inf
+        nearest[some] = closeness.argmax(axis=1)
+
+    for_slices(search, count, 256, blas=True)
+    return count, float(np.mean(labels[rows] == labels[rows][nearest]))
 
 
 def _range(parts: list[NDArray]) -> tuple[float, float, float]:
