@@ -249,7 +249,7 @@ def test_a_user_file_is_used_and_named(tmp_path, user_file):
     [
         (
             lambda data: data[:149],
-            "149 rows; 50 queries, 0 rows to learn from and a database of at least 100 need 150",
+            "149 rows; 50 queries and a database of at least 100 need 150",
         ),
         (
             lambda data: np.where(np.arange(len(data))[:, None] == 7, np.nan, data),

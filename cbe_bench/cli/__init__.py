@@ -46,10 +46,13 @@ def main() -> None:
     \b
     A first look, in seconds, on synthetic data:
       cbe-bench run configs/flickr.yaml --scale smoke
-    The paper's Figure 1, fixed bits, in minutes:
-      cbe-bench run configs/flickr.yaml
-    Its Table 2, how long encoding takes:
+    The paper's figures on real features of its size, in minutes:
+      cbe-bench data make cifar10-vlad25600
+      cbe-bench run configs/cifar10.yaml
+    Its Table 2, how long encoding takes, and its theory, simulated:
       cbe-bench time --dims 2^15..2^27
-    On your own vectors (HDF5 with /features, rows x dimensions):
-      cbe-bench run configs/flickr.yaml --set data.file=mine.h5 --set data.dim=768 --set bits=[256,768]
+      cbe-bench angles
+    On your own vectors (.h5 .npy .fvecs .bvecs .fbin .parquet, sparse .npz):
+      cbe-bench data check mine.npy
+      cbe-bench run configs/flickr.yaml --set data.file=mine.npy
     """

@@ -47,7 +47,8 @@ def command(
 ) -> None:
     """Run the experiment that CONFIG describes; write its rows, tables and figures.
 
-    A row is written as each cell ends. Stop with Ctrl-C whenever you like: the next run goes on where this one
+    Where methods are to have equal time, the bits each makes in the time of a reference are measured first. A row is
+    written as each cell ends. Stop with Ctrl-C whenever you like: the next run goes on where this one
     stopped.
 
     \b
@@ -55,6 +56,7 @@ def command(
       cbe-bench run configs/flickr.yaml --scale smoke
       cbe-bench run configs/flickr.yaml --dry-run
       cbe-bench run configs/flickr.yaml --set 'seeds=[0]' --set 'encoders=[cbe-rand, lsh]'
+      cbe-bench run configs/flickr.yaml --set data.file=mine.npy
     """
     from cbe_bench import environment
     from cbe_bench.cli._progress import Progress

@@ -60,14 +60,16 @@ def make_split(
     """Draw a split from a seed: queries first, then up to `database` of the other rows, then `learn` of those.
 
     The database is every row that is not a query where the file has no more than that; `least` is the smallest
-    database that makes sense. Where the last rows of the file are its own queries, queries are drawn from them alone.
+    database that makes sense, and what is learned from is at most all of it. Where the last rows of the file are its
+    own queries, queries are drawn from them alone.
     """
     queries = min(queries, own_queries) if own_queries else queries
     others = n_rows - (own_queries or queries)
-    if others < max(learn, least):
+    if others < least:
+        needed = (own_queries or queries) + least
         raise InputError(
-            f"{source}: {n_rows:,} rows; {own_queries or queries:,} queries, {learn:,} rows to learn from and a "
-            f"database of at least {least:,} need {(own_queries or queries) + max(learn, least):,}"
+            f"{source}: {n_rows:,} rows; {own_queries or queries:,} queries and a database of at least {least:,} need "
+            f"{needed:,}"
         )
     rng = np.random.default_rng([seed, n_rows])
     if own_queries:
