@@ -132,7 +132,7 @@ def test_times_end_in_rows_tables_and_a_figure(tmp_path):
         "growth.pdf",
     }
     rows = load_rows(folder / "rows.jsonl")
-    assert len(rows) == 12
+    assert len(rows) == 15
     for row in rows:
         assert row["status"] == "ok"
         assert row["threads"] == 1

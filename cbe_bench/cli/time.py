@@ -12,7 +12,7 @@ from cbe_bench.cli._options import make_folder, memory_limit_option, out_option,
 @click.option(
     "--dims", default="paper", show_default=True, help="2^15..2^27, paper (2^15, 17, 20, 24, 27), or 768,2^20."
 )
-@click.option("--methods", help="Registry names, by commas; default: lsh, bilinear-rand, cbe-rand, hd3.")
+@click.option("--methods", help="Registry names, by commas; default: lsh, bilinear-rand, cbe-rand, cbe-orth, hd3.")
 @click.option("--bits", default="d", show_default=True, help="Bits of a code: 512, d, d/4, 2d, or a list.")
 @click.option(
     "--batch",

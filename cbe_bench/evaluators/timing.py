@@ -39,7 +39,7 @@ class Candidate:
     """Samples to take."""
     samples: list[float] = field(default_factory=list)
     """Seconds a vector."""
-    clock: Callable[[], float] = time.perf_counter
+    clock: Callable[[], float] = field(default=lambda: time.perf_counter())
     """What tells the time."""
 
     def quartiles(self) -> tuple[float, float, float]:

@@ -34,7 +34,7 @@ from cbe_bench.runner.common import (
 )
 
 PAPER_DIMS = tuple(2**power for power in (15, 17, 20, 24, 27))
-DEFAULT_METHODS = ("lsh", "bilinear-rand", "cbe-rand", "hd3")
+DEFAULT_METHODS = ("lsh", "bilinear-rand", "cbe-rand", "cbe-orth", "hd3")
 _TIMED_PARAMS: dict[str, dict[str, Any]] = {
     "lsh": {"store": True},  # drawing the matrix anew would be timed otherwise
     "bilinear-rand": {"permute": False},  # the reordering helps recall and is no part of the method's cost
