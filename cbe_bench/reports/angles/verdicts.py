@@ -1,7 +1,6 @@
 """What the paper says of the angle estimate, judged: mean, sign flips, fall of the variance, and the theorems."""
 
 import math
-from dataclasses import asdict, fields
 
 import numpy as np
 import pandas as pd
@@ -9,8 +8,9 @@ from scipy.stats import norm
 
 from cbe_bench.evaluators import theory
 from cbe_bench.evaluators.intervals import log_variance_error, mean_interval, variance_interval
-from cbe_bench.reports.theorem_verdicts import corollary_verdicts, tail_verdicts, variance_verdicts
-from cbe_bench.reports.verdicts import Verdict, chosen, data_of, judged, level_of_each
+from cbe_bench.reports.angles.tables import chosen, data_of, simulations
+from cbe_bench.reports.angles.theorems import corollary_verdicts, tail_verdicts, variance_verdicts
+from cbe_bench.reports.verdicts import Verdict, judged, level_of_each, verdict_table
 from cbe_bench.results import Row
 
 LARGEST_MEAN_WIDTH = 0.02
@@ -20,22 +20,23 @@ FAILS, HOLDS = 2.0, 1.5
 """Variance, relative to independent bits, above which an embedding fails and below which it holds."""
 _HARD = ("smooth", "periodic")
 _SPAN = 4
-"""Doublings of k over which a slope is taken."""
+"""Doublings of k, up to d, over which a slope is taken."""
 
 
 def theory_verdicts(rows: list[Row]) -> pd.DataFrame:
     """Judge the claims of Sections 4 and 6.1, as far as there are rows for them."""
     done = [row for row in rows if row["status"] == "ok"]
-    cells = [row for row in done if row["part"] == "simulation"]
-    verdicts = [
-        *mean_verdicts(cells),
-        *variance_verdicts(cells),
-        *tail_verdicts(cells),
-        *sign_verdicts(cells),
-        *decay_verdicts(cells),
-        *corollary_verdicts([row for row in done if row["part"] == "features"]),
-    ]
-    return pd.DataFrame([asdict(verdict) for verdict in verdicts], columns=[field.name for field in fields(Verdict)])
+    cells = simulations(done)
+    return verdict_table(
+        [
+            *mean_verdicts(cells),
+            *variance_verdicts(cells),
+            *tail_verdicts(cells),
+            *sign_verdicts(cells),
+            *decay_verdicts(cells),
+            *corollary_verdicts([row for row in done if row["part"] == "features"]),
+        ]
+    )
 
 
 def mean_verdicts(cells: list[Row]) -> list[Verdict]:
@@ -46,8 +47,8 @@ def mean_verdicts(cells: list[Row]) -> list[Verdict]:
     level = level_of_each(sum(len(row["angles"]) for row in mine))
     points = []
     for row in mine:
-        mean, variance = (np.array(row[name])[:, -1] for name in ("mean", "variance"))
-        off = mean - np.array(row["angles"]) / math.pi
+        off = np.array(row["mean"]) - np.array(row["angles"]) / math.pi
+        variance = np.array(row["variance"])[:, -1]
         points += list(zip(off, *mean_interval(off, variance, row["draws"], level), strict=True))
     off, low, high = np.array(points).T
     worst = int(np.argmax(np.abs(off)))
@@ -80,7 +81,7 @@ def _ratios(cells: list[Row], level: float) -> dict[tuple[int, str], tuple[float
         i = int(np.argmin(np.abs(np.array(row["angles"]) - math.pi / 3)))
         iid = theory.iid_variance(row["angles"][i], row["bits"][-1])
         value = row["variance"][i][-1]
-        low, high = variance_interval(value, row["fourth_moment"][i][-1], row["draws"], level)
+        low, high = variance_interval(value, row["kurtosis"][i][-1], row["draws"], level)
         found[row["n_features"], row["pair"]] = value / iid, float(low) / iid, float(high) / iid
     return found
 
@@ -178,7 +179,7 @@ def _slopes_and_ratios(cells: list[Row]) -> tuple[np.ndarray, np.ndarray]:
     slopes, ratios = [], []
     for row in cells:
         variance = np.array(row["variance"])
-        error = log_variance_error(variance, row["fourth_moment"], row["draws"])
+        error = log_variance_error(row["kurtosis"], row["draws"])
         first = -1 - _SPAN
         length = math.log(row["bits"][-1] / row["bits"][first])
         slope = np.log(variance[:, -1] / variance[:, first]) / length
