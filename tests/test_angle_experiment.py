@@ -142,6 +142,7 @@ def test_a_run_ends_in_rows_tables_figures_and_verdicts(tmp_path):
         assert row["data_kind"] == kind
     claims = pd.read_csv(folder / "claims.csv")
     assert claims["claim"].tolist() == ["S4-mean", "S4-var", "S4-tail", "S4-D", "S6-var", "S4-JL"]
+    assert "on cifar10-vlad25600 (synthetic stand-in) angles are off by" in claims["found"][3]
     for name in ("variance", "signs"):
         table = pd.read_csv(folder / f"{name}.csv")
         assert (table["low"] <= table["variance"]).all()

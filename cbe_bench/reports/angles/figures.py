@@ -142,6 +142,7 @@ def mean_figure(means: pd.DataFrame) -> "Figure | None":
         for axis, kind in zip(others, kinds, strict=True):
             _draw_deviations(axis, table[table["pair"] == kind])
             axis.set_title(_PANELS[kind])
+        others[1].sharey(others[0])
         others[0].set_ylabel(r"mean $-\;\theta/\pi$")
         for axis in (whole, *others):
             axis.set_xlabel(r"angle $\theta/\pi$")

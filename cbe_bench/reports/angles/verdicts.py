@@ -10,7 +10,7 @@ from cbe_bench.evaluators import theory
 from cbe_bench.evaluators.intervals import log_variance_error, mean_interval, variance_interval
 from cbe_bench.reports.angles.tables import chosen, data_of, simulations
 from cbe_bench.reports.angles.theorems import corollary_verdicts, tail_verdicts, variance_verdicts
-from cbe_bench.reports.verdicts import Verdict, judged, level_of_each, verdict_table
+from cbe_bench.reports.verdicts import DATA_KINDS, Verdict, judged, level_of_each, verdict_table
 from cbe_bench.results import Row
 
 LARGEST_MEAN_WIDTH = 0.02
@@ -18,6 +18,7 @@ SLOPES = (-1.1, -0.9)
 RATIOS = (0.8, 1.25)
 FAILS, HOLDS = 2.0, 1.5
 """Variance, relative to independent bits, above which an embedding fails and below which it holds."""
+_WITHOUT = "cbe-rand without D"
 _HARD = ("smooth", "periodic")
 _SPAN = 4
 """Doublings of k, up to d, over which a slope is taken."""
@@ -26,15 +27,15 @@ _SPAN = 4
 def theory_verdicts(rows: list[Row]) -> pd.DataFrame:
     """Judge the claims of Sections 4 and 6.1, as far as there are rows for them."""
     done = [row for row in rows if row["status"] == "ok"]
-    cells = simulations(done)
+    cells, features = simulations(done), [row for row in done if row["part"] == "features"]
     return verdict_table(
         [
             *mean_verdicts(cells),
             *variance_verdicts(cells),
             *tail_verdicts(cells),
-            *sign_verdicts(cells),
+            *sign_verdicts(cells, features),
             *decay_verdicts(cells),
-            *corollary_verdicts([row for row in done if row["part"] == "features"]),
+            *corollary_verdicts(features),
         ]
     )
 
@@ -86,9 +87,9 @@ def _ratios(cells: list[Row], level: float) -> dict[tuple[int, str], tuple[float
     return found
 
 
-def sign_verdicts(cells: list[Row]) -> list[Verdict]:
-    """Judge S4-D: without sign flips some pairs fail."""
-    without, flipped = chosen(cells, ["cbe-rand without D"], _HARD), chosen(cells, ["cbe-rand"], _HARD)
+def sign_verdicts(cells: list[Row], features: list[Row]) -> list[Verdict]:
+    """Judge S4-D: without sign flips some pairs fail; what happens to features is told."""
+    without, flipped = chosen(cells, [_WITHOUT], _HARD), chosen(cells, ["cbe-rand"], _HARD)
     level = level_of_each(len(without) + len(flipped))
     fails, holds = _ratios(without, level), _ratios(flipped, level)
     fails = {key: value for key, value in fails.items() if key in holds}
@@ -115,7 +116,7 @@ def sign_verdicts(cells: list[Row]) -> list[Verdict]:
             value=value,
             low=low,
             high=high,
-            found=found + _where_else(cells, level),
+            found=found + _where_else(cells, level) + _on_features(features),
             rule=rule,
             data=data_of([*without, *flipped]),
         )
@@ -125,7 +126,7 @@ def sign_verdicts(cells: list[Row]) -> list[Verdict]:
 def _where_else(cells: list[Row], level: float) -> str:
     """Say how cbe-rand does without D on dense pairs, and after a random Hadamard transform."""
     text = ""
-    dense = _ratios(chosen(cells, ["cbe-rand without D"], ["dense"]), level)
+    dense = _ratios(chosen(cells, [_WITHOUT], ["dense"]), level)
     if dense:
         text += f"; on dense pairs, without D, at most {max(dense.values())[0]:.2f} times"
     hadamard = _ratios(chosen(cells, ["cbe-rand without D after HD'"]), level)
@@ -133,6 +134,21 @@ def _where_else(cells: list[Row], level: float) -> str:
         key = max(hadamard, key=lambda key: hadamard[key][0])
         text += f"; after a random Hadamard transform instead of D up to {hadamard[key][0]:,.0f} times ({key[1]} pair)"
     return text
+
+
+def _on_features(rows: list[Row]) -> str:
+    """Say how much further the angles of features are off without D."""
+    with_d, without = (
+        [row["mean_error"][-1] for row in rows if row["method"] == method] for method in ("cbe-rand", _WITHOUT)
+    )
+    if not with_d or not without:
+        return ""
+    ratios = np.array(without) / np.mean(with_d)
+    data = f"{rows[0]['data']} ({DATA_KINDS[rows[0]['data_kind']]})"
+    return (
+        f"; on {data} angles are off by {ratios.min():.2f} to {ratios.max():.2f} times as much without D, on average "
+        f"over pairs, in {len(ratios)} draws at k = d"
+    )
 
 
 def decay_verdicts(cells: list[Row]) -> list[Verdict]:
