@@ -9,6 +9,7 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from cbe_bench import reports
@@ -234,11 +235,10 @@ def test_bad_keys_are_told(override, message):
 def tiny(few, tmp_path, monkeypatch):
     """The verb's own configuration, made small."""
     path = tmp_path / "angles.yaml"
-    shorter = Path(CONFIG).read_text().partition("scales:")[0]
-    for line in ("dims: [16, 32]", "draws: 200", "flat_dims: []", "vectors: 10", "feature_draws: 2"):
-        key = line.partition(":")[0]
-        shorter = "\n".join(line if old.startswith(f"{key}:") else old for old in shorter.splitlines())
-    path.write_text(shorter.replace("25600\n", "64\n"))
+    config = yaml.safe_load(Path(CONFIG).read_text())
+    small = {"dims": [16, 32], "draws": 200, "flat_dims": [], "vectors": 10, "feature_draws": 2, "scales": {}}
+    data = config["data"] | {"file": None, "dim": 64}
+    path.write_text(yaml.safe_dump(config | small | {"data": data}))
     monkeypatch.setattr(verb, "_CONFIG", path)
 
 

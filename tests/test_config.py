@@ -1,12 +1,17 @@
 """Every way a configuration can be wrong, told with the file and the key."""
 
 import datetime
+from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
 from cbe_bench.config import RetrievalConfig, load_config
 from cbe_bench.errors import InputError
+
+CONFIGS = Path(__file__).parents[1] / "configs"
+FLICKR = CONFIGS / "flickr.yaml"
 
 GOOD = {
     "title": "A test",
@@ -46,7 +51,7 @@ def test_scales_and_overrides_in_order(tmp_path):
 def test_a_file_asked_for_by_name_has_no_stand_in_and_gives_its_name(tmp_path):
     path = write(tmp_path, GOOD)
     assert load_config(path).data.stand_in
-    own = load_config(path, overrides=["title=Mine", "data.file=some/mine.h5"])
+    own = load_config(path, overrides=["title=Mine", "data.file=some/mine.h5", "data.dim=40"])
     assert not own.data.stand_in
     assert (own.name, own.title, own.data.name) == ("mine", "Mine", "mine")
 
@@ -62,10 +67,10 @@ def test_dimensions_kept_are_at_most_those_there_are(tmp_path):
     assert load_config(write(tmp_path, GOOD), "smoke", ["data.dim=20"]).n_features == 20
 
 
-@pytest.mark.parametrize("name", ["flickr"])
+@pytest.mark.parametrize("name", sorted(path.stem for path in CONFIGS.glob("*.yaml")))
 @pytest.mark.parametrize("scale", list(RetrievalConfig.sizes))
 def test_our_configurations_are_valid(name, scale):
-    load_config(f"configs/{name}.yaml", scale)
+    load_config(CONFIGS / f"{name}.yaml", scale)
 
 
 @pytest.mark.parametrize(
@@ -160,3 +165,15 @@ def test_missing_file_names_the_nearest(tmp_path):
 def test_bad_overrides_are_told(override, message, tmp_path):
     with pytest.raises(InputError, match=message):
         load_config(write(tmp_path, GOOD), overrides=[override])
+
+
+def test_an_own_file_brings_its_dimensions_and_bits_follow(tmp_path):
+    np.save(tmp_path / "mine.npy", np.ones((5, 96), np.float32))
+    file = f"data.file={tmp_path / 'mine.npy'}"
+    config = load_config(FLICKR, "quick", [file])
+    assert (config.name, config.data.dim, config.bits) == ("mine", 96, (12, 24, 48, 96))
+    assert not config.data.stand_in
+    assert load_config(FLICKR, "quick", [file, "bits=[7]"]).bits == (7,)
+    assert load_config(FLICKR, "smoke", [file]).bits == (12, 24, 48, 96)
+    with pytest.raises(InputError, match="no such file"):
+        load_config(FLICKR, "quick", [f"data.file={tmp_path / 'none.npy'}"])

@@ -21,7 +21,7 @@ from cbe_bench.runner import retrieval as runner
 
 CONFIG = str(Path("configs/flickr.yaml").resolve())
 SMALL = ["--set", "seeds=[0]", "--set", "bits=[32, 64]", "--set", "data.keep_dims=128"]
-SMALL += ["--set", "encoders=[cbe-rand, cbe-orth, bilinear-rand, lsh]"]
+SMALL += ["--set", "encoders=[cbe-rand, cbe-orth, bilinear-rand, lsh]", "--set", "fixed=[bits]"]
 VALUES = ("key", "status", "recall", "recall_asymmetric")
 
 
@@ -185,7 +185,7 @@ def test_labels_are_those_of_the_run_that_asks(tmp_path):
 
 
 def test_a_shorter_code_is_not_skipped_for_a_longer_one(tmp_path):
-    config = load_config(CONFIG, "quick", ["encoders=[lsh]", "seeds=[0]"])
+    config = load_config(CONFIG, "quick", ["encoders=[lsh]", "seeds=[0]", "fixed=[bits]"])
 
     def cells(limit):
         with limited_memory(limit):
@@ -233,7 +233,8 @@ def user_file(tmp_path):
     return path
 
 
-MINE = ["--set", "data.dim=40", "--set", "data.keep_dims=null", "--set", "bits=[16]", "--set", "seeds=[0]"]
+MINE = ["--set", "data.keep_dims=null", "--set", "bits=[16]", "--set", "seeds=[0]"]
+MINE += ["--set", "fixed=[bits]", "--set", "encoders=[cbe-rand, lsh]"]
 
 
 def test_a_user_file_is_used_and_named(tmp_path, user_file):
@@ -264,7 +265,18 @@ def test_bad_files_end_with_one_line_and_nothing_written(spoil, message, tmp_pat
         data = spoil(file["features"][:])
         del file["features"]
         file["features"] = data
-    result = run("--out", tmp_path / "out", "--set", f"data.file={user_file}", *MINE, "--set", "database=1150", code=2)
+    result = run(
+        "--out",
+        tmp_path / "out",
+        "--set",
+        f"data.file={user_file}",
+        *MINE,
+        "--set",
+        "data.dim=40",
+        "--set",
+        "database=1150",
+        code=2,
+    )
     assert message in result.output
     assert "Traceback" not in result.output
     assert result.output.splitlines()[-1].startswith("error: ")

@@ -141,6 +141,7 @@ class Progress:
     def show_result(self, rows: list[Row], files: list[str]) -> None:
         """Print how the cells ended and which files were written."""
         self.stop()
+        rows = [row for row in rows if row["experiment"] != "calibration"]
         counts = {
             status: sum(row["status"] == status for row in rows) for status in ("ok", "skipped", "failed", "timeout")
         }

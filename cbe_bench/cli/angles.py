@@ -44,8 +44,5 @@ def command(ctx: click.Context, data: Path | None, seed: int | None, **others: A
     """
     overrides = [] if seed is None else [f"seed={seed}"]
     if data is not None:
-        from cbe_bench.data.formats import open_features
-
-        with open_features(data) as features:
-            overrides += [f"data.file={data}", f"data.dim={features.n_features}", f"name=angles-{data.stem}"]
+        overrides += [f"data.file={data}", f"name=angles-{data.stem}"]
     ctx.invoke(run, config=_CONFIG, overrides=tuple(overrides), **others)

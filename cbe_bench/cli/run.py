@@ -82,14 +82,14 @@ def command(
             return
         make_folder(folder)
         try:
-            runner.run_plan(plan, rows_file, progress, timeout=timeout)
+            plan = runner.run_plan(plan, rows_file, progress, rerun=rerun, timeout=timeout)
         except KeyboardInterrupt:
             progress.message("stopped; the same command goes on from here")
             raise SystemExit(130) from None
-        labels = {cell.key: cell.label for cell in plan.cells}
+        labels = plan.labels
         rows = [{**row, "label": labels[row["key"]]} for row in load_rows(rows_file) if row["key"] in labels]
         environment.write_description(folder / "environments.json")
-        files = write_report(rows, settings.title, folder)
+        files = write_report(rows, settings, folder)
         progress.show_result(rows, files)
         progress.show_verdicts(verdicts_on(rows))
     if any(row["status"] in ("failed", "timeout") for row in rows):

@@ -12,6 +12,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from cbe_bench.config.models import EXPERIMENTS, SCALES, BaseConfig, DataConfig, EncoderConfig
+from cbe_bench.data.formats import open_features
 from cbe_bench.errors import InputError, did_you_mean
 
 
@@ -38,17 +39,33 @@ def load_config(path: str | Path, scale: str = "quick", overrides: Iterable[str]
     for key, value in special.get(scale, {}).items():
         _set(tree, key, value, f"{path}: scales.{scale}")
     own_file = dict(chosen).get("data.file")
-    if (
-        own_file is not None
-    ):  # asked for by name, it is meant: nothing stands in for it, and results are called after it
-        stem = Path(str(own_file)).stem
-        for key, value in (("name", stem), ("title", stem), ("data.name", stem), ("data.stand_in", False)):
-            _set(tree, key, value, "--set")
+    if own_file is not None:
+        _take_own_file(tree, Path(str(own_file)), dict(chosen))
     for key, value in chosen:
         if not key.startswith("scales."):
             _set(tree, key, value, "--set")
     _expand_encoders(tree)
     return _validate(model, tree, path)
+
+
+def _take_own_file(tree: dict[str, Any], file: Path, chosen: dict[str, Any]) -> None:
+    """Make an experiment one on a file that was asked for by name.
+
+    It is meant: nothing stands in for it, and results are called after it. Its dimensions are those it has; numbers of
+    bits that were made for others keep their relation to them.
+    """
+    for key, value in (("name", file.stem), ("title", file.stem), ("data.name", file.stem), ("data.stand_in", False)):
+        _set(tree, key, value, "--set")
+    data = tree.get("data")
+    if "data.dim" in chosen or not isinstance(data, dict):
+        return
+    with open_features(file) as features:
+        before, data["dim"] = data.get("dim"), features.n_features
+    bits = tree.get("bits")
+    if "bits" not in chosen and isinstance(before, int) and isinstance(bits, list):
+        seen = min(before, data.get("keep_dims") or before)
+        now = min(data["dim"], data.get("keep_dims") or data["dim"])
+        tree["bits"] = sorted({max(1, round(value * now / seen)) for value in bits if isinstance(value, int)})
 
 
 def _model(raw: dict[str, Any], path: str | Path) -> type[BaseConfig]:

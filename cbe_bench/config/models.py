@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from cbe_bench.data.splits import PROTOCOLS
 from cbe_bench.encoders import make_encoder
-from cbe_bench.errors import InputError
+from cbe_bench.errors import InputError, did_you_mean
 
 Scales = dict[str, dict[str, Any]]
 Positive = Annotated[int, Field(gt=0, lt=2**31, strict=True)]
@@ -42,6 +42,8 @@ class EncoderConfig(_Strict):
     label: str
     """What it is called in tables and figures; its name unless given."""
     params: dict[str, Any] = {}
+    learn: Positive | None = None
+    """Rows this method learns from, where they are fewer than the others'."""
 
 
 def _no_repetition(values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -97,7 +99,7 @@ class Config(BaseConfig):
     def problems(self) -> Iterable[str]:
         """Find what is well-formed but cannot work."""
         yield from super().problems()
-        settings = [(entry.name, repr(sorted(entry.params.items()))) for entry in self.encoders]
+        settings = [(entry.name, repr(sorted(entry.params.items())), entry.learn) for entry in self.encoders]
         for place, entry in enumerate(self.encoders):
             if settings.index(settings[place]) < place:
                 yield f"encoders.{place}: the same method and parameters as encoders.{settings.index(settings[place])}"
@@ -121,7 +123,7 @@ class RetrievalConfig(Config):
     """How well codes find true neighbours."""
 
     sizes = {
-        "smoke": {"database": 1_000, "learn": 500, "queries": 50},
+        "smoke": {"database": 1_000, "learn": 500, "queries": 50, "time_budget": 0.02},
         "quick": {"database": 10_000, "learn": 5_000, "queries": 500},
         "paper": {"database": 100_000, "learn": 10_000, "queries": 500},
     }
@@ -134,6 +136,16 @@ class RetrievalConfig(Config):
     """True neighbours of a query."""
     depth: Annotated[int, Field(ge=10, strict=True)] = 100
     """Recall is taken up to this many retrieved rows."""
+    fixed: Annotated[tuple[Literal["bits", "time"], ...], Field(min_length=1)] = ("bits",)
+    """What methods have in common: the bits of a code, the time it takes to make, or either in turn."""
+    time_reference: str = "cbe-rand"
+    """The label of the method whose time, at each number of bits, the others have."""
+    time_budget: Annotated[float, Field(gt=0)] = 0.3
+    """Seconds that the time of a method and that of the reference are sampled for, at each number of bits tried."""
+    auc: bool = False
+    """Also take the averaged area under the curve of retrieving rows of the same label."""
+    sweep: str | None = None
+    """A parameter that encoders differ in: recall is drawn against it."""
 
     @property
     def rows_needed(self) -> int:
@@ -145,6 +157,12 @@ class RetrievalConfig(Config):
         yield from super().problems()
         if self.learn > self.database:
             yield f"learn: found {self.learn}; the database it is drawn from has {self.database} rows"
+        labels = [entry.label for entry in self.encoders]
+        if "time" in self.fixed and self.time_reference not in labels:
+            yield f"time_reference: found {self.time_reference!r}; {did_you_mean(self.time_reference, labels)}"
+        for place, entry in enumerate(self.encoders):
+            if entry.learn is not None and entry.learn > self.learn:
+                yield f"encoders.{place}.learn: found {entry.learn}; the learning set has {self.learn} rows"
         least = max(self.neighbours, self.depth)
         if self.database < least:
             yield f"database: found {self.database}; neighbours and depth need at least {least} rows"

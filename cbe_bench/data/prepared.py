@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from cbe_bench.data.features import Features, Matrix, check_values
 from cbe_bench.data.splits import Protocol, Split
+from cbe_bench.errors import InputError
 from cbe_bench.kernels.parallel import slices
 
 _BLOCK_BYTES = 1 << 27
@@ -82,9 +83,40 @@ class PreparedData:
         """Return the queries."""
         return self._prepare(self.split.queries)
 
-    def learn(self) -> Matrix:
-        """Return the learning set."""
-        return self._prepare(self.split.database[self.split.learn])
+    def learn(self, n_rows: int | None = None) -> Matrix:
+        """Return the learning set, or as many of its rows, drawn by the seed."""
+        positions = self._learning_positions(n_rows)
+        if len(self._cache) < len(slices(len(self.split.database), self._block_rows)):
+            return self._prepare(self.split.database[positions])
+        out = np.empty((len(positions), self.n_features), np.float32)
+        for part, block in self.database_blocks():
+            here = slice(*np.searchsorted(positions, [part.start, part.stop]))
+            out[here] = block[positions[here] - part.start]
+        return out
+
+    def learn_labels(self, n_rows: int | None = None) -> NDArray | None:
+        """Return the labels of the learning set, if there are any."""
+        labels = self._labels()
+        return None if labels is None else labels[self.split.database[self._learning_positions(n_rows)]]
+
+    def labels(self) -> tuple[NDArray, NDArray]:
+        """Return the labels of queries and database."""
+        labels = self._labels()
+        if labels is None:
+            raise InputError(f"{self.features.source}: has no labels")
+        return labels[self.split.queries], labels[self.split.database]
+
+    def _labels(self) -> NDArray | None:
+        if not hasattr(self, "_all_labels"):
+            self._all_labels = self.features.labels()
+        return self._all_labels
+
+    def _learning_positions(self, n_rows: int | None) -> NDArray[np.int64]:
+        """Return which rows of the database are learned from, in their order."""
+        learn = self.split.learn
+        if n_rows is None or n_rows >= len(learn):
+            return learn
+        return np.sort(np.random.default_rng([self.seed, n_rows]).choice(learn, n_rows, replace=False))
 
     def database_blocks(self, tick: Tick | None = None) -> Iterator[tuple[slice, Matrix]]:
         """Yield the database as (positions, rows), block by block."""

@@ -14,6 +14,7 @@ stand-in of 10 GB occupies no disk and no memory.
 
 import hashlib
 import json
+import zlib
 from statistics import NormalDist
 
 import numpy as np
@@ -51,7 +52,7 @@ class SyntheticFeatures(Features):
     Parameters
     ----------
     name : str
-        What the stand-in stands for.
+        What the stand-in stands for; two of different names have nothing in common.
     n_rows, n_features : int
         The shape.
     seed : int
@@ -62,7 +63,7 @@ class SyntheticFeatures(Features):
 
     def __init__(self, name: str, n_rows: int, n_features: int, seed: int = 0) -> None:
         self.name, self.n_rows, self.n_features, self.seed = name, n_rows, n_features, seed
-        rng = np.random.default_rng([seed, _VERSION])
+        rng = self._rng(0)
         words = -(-n_features // _WORD)
         strength = np.arange(1, _LATENT + 1) ** -_DECAY
         strength /= np.linalg.norm(strength)
@@ -71,9 +72,12 @@ class SyntheticFeatures(Features):
         self._presence = (rng.standard_normal((_LATENT, words)) * strength[:, None]).astype(np.float32)
         self._residuals = (rng.standard_normal((_LATENT, n_features)) * strength[:, None]).astype(np.float32)
 
+    def _rng(self, *purpose: int) -> np.random.Generator:
+        return np.random.default_rng([self.seed, _VERSION, zlib.crc32(self.name.encode()), *purpose])
+
     def content_hash(self) -> str:
         """Return a hash of all that decides the values. The number of rows does not: more rows only follow."""
-        return hashlib.sha256(json.dumps([_VERSION, self.n_features, self.seed]).encode()).hexdigest()
+        return hashlib.sha256(json.dumps([_VERSION, self.name, self.n_features, self.seed]).encode()).hexdigest()
 
     def read(self, rows: NDArray[np.int64]) -> Matrix:
         """Draw the given rows, on all cores."""
@@ -95,7 +99,7 @@ class SyntheticFeatures(Features):
         return np.concatenate([self._describe(block)[1] for block in blocks])[: self.n_rows]
 
     def _describe(self, block: int) -> tuple[Matrix, NDArray[np.int64]]:
-        rng = np.random.default_rng([self.seed, _VERSION, 1, block])
+        rng = self._rng(1, block)
         classes = rng.integers(0, _CLASSES, _BLOCK)
         own = rng.standard_normal((_BLOCK, _LATENT), dtype=np.float32)
         latent = np.sqrt(_CLASS_SHARE) * self._centres[classes] + np.sqrt(1 - _CLASS_SHARE) * own
@@ -103,7 +107,7 @@ class SyntheticFeatures(Features):
 
     def _draw(self, block: int) -> Matrix:
         latent, _ = self._describe(block)
-        rng = np.random.default_rng([self.seed, _VERSION, 2, block])
+        rng = self._rng(2, block)
         presence = np.sqrt(_DESCRIBED) * (latent @ self._presence) + self._word_bias
         presence += np.sqrt(1 - _DESCRIBED) * rng.standard_normal(presence.shape, dtype=np.float32)
         presence += _IMAGE_BIAS * rng.standard_normal((_BLOCK, 1), dtype=np.float32)

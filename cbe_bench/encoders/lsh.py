@@ -120,13 +120,13 @@ class LSH(Encoder):
     @staticmethod
     def _multiply(X: NDArray, rows: NDArray[np.float32], out: NDArray) -> None:
         """Write the products with the first rows, as many as there is room for."""
-        rows = rows.astype(X.dtype, copy=False)
+        rows = rows[: out.shape[1]].astype(X.dtype, copy=False)
         if len(X) == 1:  # a matrix-vector product is much faster; it may round its last digit otherwise
-            out[0] = (rows @ X[0])[: out.shape[1]]
+            out[0] = rows @ X[0]
             return
 
         def multiply(part: slice) -> None:
-            out[part] = products(X[part], rows)[:, : out.shape[1]]
+            out[part] = products(X[part], rows)
 
         for_slices(multiply, len(X), _MOST_ROWS, blas=True)
 

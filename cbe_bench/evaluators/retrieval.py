@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from cbe_bench.data.prepared import PreparedData, Tick
 from cbe_bench.data.truth import true_neighbours
 from cbe_bench.encoders import Encoder
+from cbe_bench.evaluators.auc import averaged_auc
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, prefix, unpack_signs
 from cbe_bench.kernels.hamming import distance_counts, paired_distances
 from cbe_bench.kernels.medians import add_median_counts, cut_codes, most_median, paired_medians
@@ -107,17 +108,21 @@ class RetrievalEvaluator:
     and runs over the data once.
     """
 
-    def __init__(self, data: PreparedData, neighbours: int, depth: int, tick: Tick) -> None:
+    def __init__(self, data: PreparedData, neighbours: int, depth: int, tick: Tick, *, auc: bool = False) -> None:
         self._data = data
+        self._labels = data.labels() if auc else None
         self._truth = true_neighbours(data, neighbours, tick)
         self._queries = data.queries()
         step = data.protocol.depth_step
         self._depths = np.arange(step, depth + 1, step)
         self._last: tuple[str, _Encoded] | None = None
 
-    def evaluate(self, encoder: Encoder, n_bits: int, tick: Tick) -> dict[str, Any]:
-        """Return recall and times of the codes of the first `n_bits` bits of an unfitted encoder."""
-        encoded = self._encoded(encoder, lambda share: tick(0.6 * share))
+    def evaluate(self, encoder: Encoder, n_bits: int, tick: Tick, learn_rows: int | None = None) -> dict[str, Any]:
+        """Return recall and times of the codes of the first `n_bits` bits of an unfitted encoder.
+
+        An encoder that learns sees `learn_rows` rows of the learning set, or all of them.
+        """
+        encoded = self._encoded(encoder, learn_rows, lambda share: tick(0.6 * share))
         database, projections = prefix(encoded.database, n_bits), encoded.projections[:, :n_bits]
         projections = np.ascontiguousarray(projections)
         queries = pack_signs(projections)
@@ -128,25 +133,29 @@ class RetrievalEvaluator:
             ranks["recall_median"] = median_ranks(
                 queries, database, self._truth, encoded.blocks, lambda share: tick(0.95 + 0.05 * share)
             )
+        auc = {} if self._labels is None else {"auc": averaged_auc(queries, database, *self._labels)}
         return {
             "depths": self._depths.tolist(),
+            **auc,
+            **encoded.course,
             **{name: expected_recall(found, self._depths).round(9).tolist() for name, found in ranks.items()},
             "fit_seconds": round(encoded.fit_seconds, 4),
             "encode_seconds": round(encoded.encode_seconds, 4),
             "encoded_bits": encoded.n_bits,
         }
 
-    def _encoded(self, encoder: Encoder, tick: Tick) -> "_Encoded":
-        identity = repr((encoder.name, sorted(encoder.get_params().items())))
+    def _encoded(self, encoder: Encoder, learn_rows: int | None, tick: Tick) -> "_Encoded":
+        identity = repr((encoder.name, sorted(encoder.get_params().items()), learn_rows))
         if self._last is None or self._last[0] != identity:
             self._last = None  # free the old codes before making new ones
-            self._last = (identity, self._encode(encoder, tick))
+            self._last = (identity, self._encode(encoder, learn_rows, tick))
         return self._last[1]
 
-    def _encode(self, encoder: Encoder, tick: Tick) -> "_Encoded":
-        learn = self._data.learn() if encoder.learns else self._queries[:1]
+    def _encode(self, encoder: Encoder, learn_rows: int | None, tick: Tick) -> "_Encoded":
+        learn = self._data.learn(learn_rows) if encoder.learns else self._queries[:1]
+        labels = self._data.learn_labels(learn_rows) if encoder.learns else None
         start = time.perf_counter()
-        encoder.fit(learn)
+        encoder.fit(learn, labels)
         fit_seconds = time.perf_counter() - start
         del learn
         encoder.encode(self._queries[:32])  # what is built once, such as FFT plans, is not part of the time
@@ -159,6 +168,7 @@ class RetrievalEvaluator:
         return _Encoded(
             n_bits=encoder.n_bits_,
             blocks=encoder.code_blocks(),
+            course={"objective": encoder.objective_.tolist()} if hasattr(encoder, "objective_") else {},
             database=database,
             projections=encoder.project(self._queries),
             fit_seconds=fit_seconds,
@@ -172,6 +182,8 @@ class _Encoded:
 
     n_bits: int
     blocks: list[slice] | None
+    course: dict[str, list[float]]
+    """How the objective of learning went, where there is one."""
     database: Codes
     projections: NDArray
     fit_seconds: float

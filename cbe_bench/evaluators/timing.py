@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cbe_bench.data.prepared import Tick
+from cbe_bench.encoders import Encoder
 
 _SHORTEST_SAMPLE = 2e-3
 """Seconds a sample lasts at least: fast calls are repeated within one."""
@@ -37,6 +39,8 @@ class Candidate:
     """Samples to take."""
     samples: list[float] = field(default_factory=list)
     """Seconds a vector."""
+    clock: Callable[[], float] = time.perf_counter
+    """What tells the time."""
 
     def quartiles(self) -> tuple[float, float, float]:
         """Return lower quartile, median and upper quartile of the seconds a vector."""
@@ -45,10 +49,23 @@ class Candidate:
 
     def once(self) -> float:
         """Take one sample: the seconds of one call."""
-        start = time.perf_counter()
+        start = self.clock()
         for _ in range(self.calls):
             self.call()
-        return (time.perf_counter() - start) / self.calls
+        return (self.clock() - start) / self.calls
+
+
+def unit_vectors(n: int, d: int) -> NDArray[np.float32]:
+    """Return vectors to time with."""
+    X = np.random.default_rng(0).standard_normal((n, d), dtype=np.float32)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    return X
+
+
+def fitted_to_time(encoder: Encoder, X: NDArray) -> Encoder:
+    """Fit an encoder whose codes are timed, not used: methods that learn in turns take a single one."""
+    turns = {name: 1 for name in ("n_iter", "max_iter") if name in encoder.get_params()}
+    return encoder.set_params(**turns).fit(X)
 
 
 def in_turns(candidates: list[Candidate], budget: float, tick: Tick) -> Iterator[Candidate]:

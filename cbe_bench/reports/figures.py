@@ -5,8 +5,6 @@ from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from cbe_bench.cache import whole_file
 
 if TYPE_CHECKING:
@@ -46,7 +44,7 @@ _LINES = {
     "fjlt-10": ("#6A3D9A", "-"),
 }
 """Colour and dash of the methods met most often, the same in every figure, apart also in grey."""
-_BROAD = {"lsh": 3.5}
+BROAD = {"lsh": 3.5}
 """Width of lines that others are expected to cover; they are drawn first."""
 _OTHER_LINES = [("#CC79A7", "--"), ("#E69F00", "-"), ("#009E73", ":"), ("#F0E442", "-"), ("#999999", "-")]
 
@@ -56,39 +54,6 @@ def drawing_style() -> AbstractContextManager[None]:
     import matplotlib as mpl
 
     return mpl.rc_context(_STYLE)  # type: ignore[arg-type]
-
-
-def recall_figure(curves: pd.DataFrame, scoring: str, title: str, label: str) -> "Figure":
-    """Draw recall against the number of retrieved points: one panel per number of bits, one line per encoder.
-
-    The band around a line is one standard deviation over seeds.
-    """
-    from matplotlib.figure import Figure
-
-    curves = curves[curves["scoring"] == scoring]
-    bits = sorted(curves["bits"].unique())
-    encoders = list(curves["encoder"].unique())
-    styles = line_styles(encoders)
-    with drawing_style():
-        figure = Figure(figsize=(2.35 * len(bits) + 0.4, 2.95), layout="constrained")
-        axes = figure.subplots(1, len(bits), sharey=True, squeeze=False)[0]
-        for axis, n_bits in zip(axes, bits, strict=True):
-            panel = curves[curves["bits"] == n_bits]
-            for encoder in encoders:
-                line = panel[panel["encoder"] == encoder]
-                colour, dash = styles[encoder]
-                wide = {"linewidth": _BROAD[encoder], "zorder": 1} if encoder in _BROAD else {}
-                axis.plot(line["depth"], line["mean"], dash, color=colour, label=encoder, **wide)
-                low, high = line["mean"] - line["std"], line["mean"] + line["std"]
-                axis.fill_between(line["depth"], low, high, color=colour, alpha=0.15, linewidth=0)
-            axis.set(title=f"{n_bits:,} bits", xlabel="retrieved points", xlim=(0, curves["depth"].max()))
-            axis.set_ylim(0, 1)
-        axes[0].set_ylabel("recall of the true neighbours")
-        axes[-1].legend(loc="lower right", framealpha=0.9)
-        how = "codes against codes" if scoring == "symmetric" else "real query against codes"
-        figure.suptitle(f"{title}, fixed bits, {scoring} ({how})", fontsize=10.5, parse_math=False)
-        figure.supxlabel(label, fontsize=7.5, color="0.35", parse_math=False)
-    return figure
 
 
 def save_figure(figure: "Figure", path: Path) -> list[str]:

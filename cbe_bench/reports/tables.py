@@ -79,3 +79,20 @@ def _table_line(cells: list[Row]) -> dict[str, object]:
             line[f"{column}@{depth}"], line[f"{column}@{depth}_std"] = values.mean(), values.std(ddof=1)
     line["not_ok"] = "; ".join(sorted({f"{r['status']}: {r['reason']}" for r in cells if r["status"] != "ok"}))
     return line
+
+
+def equal_time_table(rows: list[Row], reference: str) -> pd.DataFrame:
+    """Return, for each number of bits of the reference, the bits each method makes in its time, and their recall."""
+    found = [row for row in rows if row["experiment"] == "calibration" and row["status"] == "ok"]
+    columns = ["target_bits", "encoder", "is_reference", "bits", "share", "share_at_equal_bits", "reference_seconds"]
+    lines = []
+    for row in sorted(found, key=lambda row: row["target_bits"]):
+        line = {name: row.get(name) for name in columns} | {"encoder": row["label"], "bits": row["n_bits"]}
+        line["is_reference"] = row["label"] == reference
+        cells = [
+            cell
+            for cell in rows
+            if cell["experiment"] == "retrieval" and (cell["label"], cell["n_bits"]) == (row["label"], row["n_bits"])
+        ]
+        lines.append(line | {k: v for k, v in _table_line(cells).items() if "@" in k} if cells else line)
+    return pd.DataFrame(lines, columns=None if lines else columns)

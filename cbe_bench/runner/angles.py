@@ -221,8 +221,10 @@ def _encoder(method: Method, n_bits: int, seed: int) -> Encoder:
     return make_encoder(method.family, n_bits=n_bits, random_state=seed)
 
 
-def run_plan(plan: Plan, rows_file: Path, reporter: Reporter, *, timeout: float | None = None) -> None:
-    """Run the pending cells; every one ends in a row, appended before the next begins."""
+def run_plan(
+    plan: Plan, rows_file: Path, reporter: Reporter, *, rerun: str | None = None, timeout: float | None = None
+) -> Plan:
+    """Run the pending cells, whether anew or not; every one ends in a row, appended before the next begins."""
     if len(plan.pending) < len(plan.cells):
         reporter.message(going_on(len(plan.cells) - len(plan.pending), len(plan.cells), rows_file))
     reporter.begin(len(plan.pending), sum(cell.seconds for cell in plan.pending))
@@ -233,6 +235,7 @@ def run_plan(plan: Plan, rows_file: Path, reporter: Reporter, *, timeout: float 
             row = run_cell(plan, cell, _work(plan, cell), reporter, timeout)
         append_row(rows_file, row)
         reporter.end(f"{cell.describe()}: {_line(row)}")
+    return plan
 
 
 def _work(plan: Plan, cell: SimulationCell | FeatureCell) -> Callable[[Tick], Row]:

@@ -111,6 +111,11 @@ class BasePlan(ABC):
     def headline(self) -> str:
         """Say in a line what is to be run."""
 
+    @property
+    def labels(self) -> dict[str, str]:
+        """What the method of each row is called, by the key of the row."""
+        return {cell.key: cell.label for cell in self.cells}
+
 
 def open_data(config: BaseConfig, reporter: Reporter) -> Features:
     """Open the experiment's features: its file, or a synthetic stand-in where that is allowed."""

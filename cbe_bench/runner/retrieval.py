@@ -23,6 +23,7 @@ from cbe_bench.encoders import Encoder, encoder_classes, make_encoder
 from cbe_bench.evaluators.retrieval import RetrievalEvaluator, evaluation_bytes, evaluation_work
 from cbe_bench.kernels.parallel import slices, thread_count
 from cbe_bench.results import Row, append_row
+from cbe_bench.runner.calibration import Calibration, calibrate, calibrations, known_bits
 from cbe_bench.runner.common import (
     BASE_BYTES,
     OPERATIONS_A_SECOND,
@@ -45,13 +46,15 @@ class Cell(EncoderCell):
     """The bits computed: those of the longest cell it shares its codes with."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan(BasePlan):
     """A retrieval experiment laid out."""
 
     config: RetrievalConfig
     cells: list[Cell]
     pending: list[Cell]
+    calibrations: list[Calibration]
+    """What must be known before methods have equal time."""
     n_database: int
 
     @property
@@ -61,6 +64,11 @@ class Plan(BasePlan):
             f"{self.features.name} ({self.features.kind}): {self.n_database:,} database rows, "
             f"{self.config.queries:,} queries, d = {self.config.n_features:,}; {len(self.cells)} cells"
         )
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What the method of each row is called, by the key of the row."""
+        return super().labels | {cell.key: cell.encoder.label for cell in self.calibrations}
 
 
 def make_plan(
@@ -76,16 +84,17 @@ def make_plan(
         "protocol": config.protocol,
         "n_features": config.n_features,
         "n_database": len(split.database),
-        "n_learn": len(split.learn),
         "n_queries": len(split.queries),
         "neighbours": config.neighbours,
         "depth": config.depth,
     }
+    wanted = calibrations(config)
+    bits = _bits_of_each(config, known_bits(wanted, rows_file))
     cells = [
-        _make_cell(config, entry, n_bits, seed, len(split.database), {**data_identity, "seed": seed})
+        _make_cell(config, entry, n_bits, bits[entry.label], seed, split, {**data_identity, "seed": seed})
         for seed in config.seeds
         for entry in config.encoders
-        for n_bits in sorted(config.bits, reverse=True)
+        for n_bits in bits[entry.label]
     ]
     done = done_keys(rows_file, rerun)
     pending = [cell for cell in cells if cell.key not in done]
@@ -95,24 +104,41 @@ def make_plan(
         features=features,
         cells=cells,
         pending=pending,
+        calibrations=wanted,
         n_database=len(split.database),
     )
 
 
+def _bits_of_each(config: RetrievalConfig, equal_time: dict[tuple[str, int], int]) -> dict[str, list[int]]:
+    """Return the numbers of bits each method is run at, the largest first."""
+    common = set(config.bits) if "bits" in config.fixed else set()
+    found = {entry.label: set(common) for entry in config.encoders}
+    for (label, _), n_bits in equal_time.items():
+        found[label].add(n_bits)
+    return {label: sorted(bits, reverse=True) for label, bits in found.items()}
+
+
 def _make_cell(
-    config: RetrievalConfig, entry: EncoderConfig, n_bits: int, seed: int, n_database: int, shared: Row
+    config: RetrievalConfig,
+    entry: EncoderConfig,
+    n_bits: int,
+    others: list[int],
+    seed: int,
+    split: Split,
+    shared: Row,
 ) -> Cell:
-    params = config.params_of(entry)
+    n_database, params = len(split.database), config.params_of(entry)
     encoder = make_encoder(entry.name, n_bits=n_bits, **params)
     encoded_bits, memory = n_bits, _memory(config, encoder, n_database)
     if encoder.nested:  # the longest code that fits serves all shorter ones
-        for longer in sorted(b for b in config.bits if b > n_bits):
+        for longer in sorted(b for b in others if b > n_bits):
             more = _memory(config, encoder.set_params(n_bits=longer), n_database)
             if more <= environment.memory_limit():
                 encoded_bits, memory = longer, more
     encoder.set_params(n_bits=encoded_bits)
     encode = (n_database + config.queries) * encoder.work(config.n_features) if n_bits == encoded_bits else 0.0
     work = encode + evaluation_work(n_database, config.queries, n_bits)
+    n_learn = min(entry.learn or config.learn, len(split.learn)) if encoder.learns else 0
     return Cell(
         encoder=entry,
         n_bits=n_bits,
@@ -120,7 +146,7 @@ def _make_cell(
         seed=seed,
         memory_bytes=memory,
         seconds=work / (OPERATIONS_A_SECOND * thread_count()),
-        identity={**shared, "encoder": entry.name, "params": params, "n_bits": n_bits},
+        identity={**shared, "encoder": entry.name, "params": params, "n_bits": n_bits, "n_learn": n_learn},
     )
 
 
@@ -143,11 +169,18 @@ def run_plan(
     rows_file: Path,
     reporter: Reporter,
     *,
+    rerun: str | None = None,
     timeout: float | None = None,
     block_rows: int | None = None,
-) -> None:
-    """Run the pending cells; every one ends in a row, appended before the next begins."""
+) -> Plan:
+    """Run the pending cells; every one ends in a row, appended before the next begins.
+
+    Where methods are to have equal time, their bits are measured first; the plan that was run is returned.
+    """
     _check_files(plan)
+    if plan.calibrations:
+        calibrate(plan.calibrations, plan.config, rows_file, reporter)
+        plan = make_plan(plan.config, plan.scale, plan.features, rows_file, rerun=rerun)
     if len(plan.pending) < len(plan.cells):
         reporter.message(going_on(len(plan.cells) - len(plan.pending), len(plan.cells), rows_file))
     reporter.begin(len(plan.pending), sum(cell.seconds for cell in plan.pending))
@@ -161,6 +194,7 @@ def run_plan(
                 row = run_cell(plan, cell, partial(_evaluate, evaluator, cell), reporter, timeout)
             append_row(rows_file, row)
             reporter.end(f"{cell.describe()}: {_line(row)}", row.get("notes", ()))
+    return plan
 
 
 def _check_files(plan: Plan) -> None:
@@ -192,7 +226,7 @@ def _prepare(plan: Plan, seed: int, reporter: Reporter, block_rows: int | None) 
     )
     work = 4.0 * config.n_features * len(split.database) * (len(split.queries) + 100)
     reporter.step(f"true neighbours, seed {seed}", work / (OPERATIONS_A_SECOND * thread_count()))
-    return RetrievalEvaluator(data, config.neighbours, config.depth, reporter.share)
+    return RetrievalEvaluator(data, config.neighbours, config.depth, reporter.share, auc=config.auc)
 
 
 def _learns(config: RetrievalConfig) -> bool:
@@ -215,7 +249,7 @@ def _split(config: RetrievalConfig, features: Features, seed: int) -> Split:
 
 
 def _evaluate(evaluator: RetrievalEvaluator, cell: Cell, tick: Tick) -> Row:
-    return evaluator.evaluate(_encoder_for(cell), cell.n_bits, tick)
+    return evaluator.evaluate(_encoder_for(cell), cell.n_bits, tick, cell.identity["n_learn"] or None)
 
 
 def _encoder_for(cell: Cell) -> Encoder:

@@ -13,14 +13,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 import cbe_bench
 from cbe_bench import environment
 from cbe_bench.encoders import encoder_classes, make_encoder
 from cbe_bench.errors import InputError, did_you_mean
-from cbe_bench.evaluators.timing import UNSTABLE, Candidate, in_turns
+from cbe_bench.evaluators.timing import UNSTABLE, Candidate, fitted_to_time, in_turns, unit_vectors
 from cbe_bench.kernels import parallel
 from cbe_bench.results import Row, append_row
 from cbe_bench.runner.common import (
@@ -41,6 +40,8 @@ _TIMED_PARAMS: dict[str, dict[str, Any]] = {
     "bilinear-rand": {"permute": False},  # the reordering helps recall and is no part of the method's cost
 }
 _MOST_BITS = 1 << 31
+_LEARN_ROWS = 64
+"""Rows that methods learn from when only their encoding is of interest."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +157,7 @@ def run_times(
     if len(pending) < len(cells):
         reporter.message(going_on(len(cells) - len(pending), len(cells), rows_file))
     reporter.begin(len(pending), sum(_forecast(cell, budget) for cell in pending))
-    with _quiet_machine():
+    with quiet_machine():
         for _, group in groupby(pending, key=lambda cell: (cell.n_features, cell.n_bits)):
             _run_group(list(group), rows_file, reporter, budget)
 
@@ -171,7 +172,7 @@ def _forecast(cell: TimingCell, budget: float) -> float:
 
 
 @contextmanager
-def _quiet_machine() -> Iterator[None]:
+def quiet_machine() -> Iterator[None]:
     """Hold BLAS to the kernels' threads and keep them on as many cores."""
     with parallel.pinned(parallel.thread_count()), parallel.blas_threads(parallel.thread_count()):
         yield
@@ -198,8 +199,7 @@ def _run_group(cells: list[TimingCell], rows_file: Path, reporter: Reporter, bud
 
 def _run_together(cells: list[TimingCell], rows_file: Path, reporter: Reporter, budget: float) -> None:
     d, batch = cells[0].n_features, cells[0].batch
-    X = np.random.default_rng(0).standard_normal((batch, d), dtype=np.float32)
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    X = unit_vectors(batch, d)
     running: dict[str, tuple[TimingCell, Row]] = {}
     candidates = []
     for cell in cells:
@@ -223,7 +223,8 @@ def _set_up(cell: TimingCell, X: NDArray) -> tuple[Candidate, Row]:
     encoder = make_encoder(cell.encoder, n_bits=cell.n_bits, random_state=0, **cell.identity["params"])
     notes: list[str] = []
     with noted_warnings(notes):
-        fit_seconds = Candidate("fit", partial(encoder.fit, X)).once()
+        rows = unit_vectors(_LEARN_ROWS, X.shape[1]) if encoder.learns else X
+        fit_seconds = Candidate("fit", partial(fitted_to_time, encoder, rows)).once()
     candidate = Candidate(cell.key, partial(encoder.encode, X, check_input=False), len(X))
     candidate.first_seconds = candidate.once()
     return candidate, {"fit_seconds": fit_seconds, "parameter_bytes": encoder.parameter_bytes(), "notes": notes}

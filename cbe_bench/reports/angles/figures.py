@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cbe_bench.reports.figures import drawing_style, line_styles
+from cbe_bench.reports.figures import BROAD, drawing_style, line_styles
 from cbe_bench.reports.verdicts import DATA_KINDS
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ def _largest(table: pd.DataFrame, methods: Collection[str], pairs: Collection[st
 
 
 def _line(axis: "Axes", line: pd.DataFrame, value: str, low: str, high: str, **style: Any) -> None:
-    """Draw a line with the band of its interval; lsh broad, since others are expected to cover it."""
-    if style["label"] == "lsh":
-        style |= {"linewidth": 3.5, "zorder": 1}
+    """Draw a line with the band of its interval."""
+    if style["label"] in BROAD:
+        style |= {"linewidth": BROAD[style["label"]], "zorder": 1}
     axis.plot(line["bits"], line[value], **style)
     axis.fill_between(line["bits"], line[low], line[high], color=style["color"], alpha=0.2, linewidth=0)
 

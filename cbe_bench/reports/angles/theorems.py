@@ -31,7 +31,7 @@ def variance_verdicts(cells: list[Row]) -> list[Verdict]:
     if not mine:
         return []
     points = _theorem1_points(mine)
-    says = points["bound"] < 1
+    says = ~points["trivial"]
     verdicts = []
     if not says.all():
         least = theory.variance_bound_least_dim(math.pi / 2, 1 << 40)
@@ -72,7 +72,7 @@ def _theorem1_verdict(
 
 
 def _theorem1_points(cells: list[Row]) -> pd.DataFrame:
-    """Return for every cell, angle and k > 1: bound / p (1 - p), variance / bound with its ends, the factor needed.
+    """Return for every cell, angle and k > 1: bound / p (1 - p), variance / bound with its ends, the factor it takes.
 
     The variance of a single bit is p (1 - p), whatever the bit; there is nothing to bound.
     """
@@ -86,9 +86,10 @@ def _theorem1_points(cells: list[Row]) -> pd.DataFrame:
                     rho, value, low, high = row["spreads"][i], row["variance"][i][j], lows[i, j], highs[i, j]
                     bound = theory.variance_bound(theta, k, rho)
                     factor = (low - theory.iid_variance(theta, k)) / rho
-                    trivial = theory.largest_variance(theta)
-                    points.append((bound / trivial, value / bound, low / bound, high / bound, factor))
-    return pd.DataFrame(points, columns=["bound", "share", "low", "high", "factor"])
+                    trivial = theory.variance_bound_is_vacuous(theta, k, rho)
+                    relative = bound / theory.largest_variance(theta)
+                    points.append((trivial, relative, value / bound, low / bound, high / bound, factor))
+    return pd.DataFrame(points, columns=["trivial", "bound", "share", "low", "high", "factor"])
 
 
 def tail_verdicts(cells: list[Row]) -> list[Verdict]:

@@ -1,0 +1,86 @@
+"""Recall figures: methods at equal time above, at equal bits below, as in Figures 1 to 3 of the paper."""
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from cbe_bench.reports.figures import BROAD, drawing_style, line_styles
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_HOW = {"symmetric": "codes against codes", "asymmetric": "real query against codes"}
+
+
+def recall_figure(
+    curves: pd.DataFrame, times: pd.DataFrame, bits: list[int], scoring: str, title: str, label: str
+) -> "Figure":
+    """Draw recall against the number of retrieved points: a column of panels for each number of bits.
+
+    The lower row has all methods at that many bits, and under it the time of each relative to the reference; the upper
+    row, where times were measured, has each at the bits it makes in the time of the reference. Either row may be
+    missing. The band around a line is one standard deviation over seeds.
+    """
+    from matplotlib.figure import Figure
+
+    curves = curves[curves["scoring"] == scoring]
+    rows = [kind for kind, there in (("time", len(times)), ("bits", curves["bits"].isin(bits).any())) if there]
+    styles = line_styles(list(dict.fromkeys(curves["encoder"])))
+    with drawing_style():
+        figure = Figure(figsize=(2.35 * len(bits) + 0.4, 2.75 * len(rows) + 0.3), layout="constrained")
+        axes = figure.subplots(len(rows), len(bits), sharey=True, squeeze=False)
+        for kind, line_of_axes in zip(rows, axes, strict=True):
+            for axis, n_bits in zip(line_of_axes, bits, strict=True):
+                draw = _draw_equal_time if kind == "time" else _draw_equal_bits
+                draw(axis, curves, times[times["target_bits"] == n_bits], n_bits, styles)
+                axis.set(xlim=(0, curves["depth"].max()), ylim=(0, 1))
+            line_of_axes[0].set_ylabel("recall of the true neighbours")
+        axes[-1][-1].legend(loc="lower right", framealpha=0.9)
+        what = " and ".join(f"fixed {kind}" for kind in rows)
+        figure.suptitle(f"{title}, {what}, {scoring} ({_HOW[scoring]})", fontsize=10.5, parse_math=False)
+        figure.supxlabel(label, fontsize=7.5, color="0.35", parse_math=False)
+    return figure
+
+
+def _draw_equal_bits(axis: "Axes", curves: pd.DataFrame, times: pd.DataFrame, n_bits: int, styles: Any) -> None:
+    """Draw all methods at one number of bits, and write what time each takes."""
+    for encoder in styles:
+        found = curves[(curves["bits"] == n_bits) & (curves["encoder"] == encoder)]
+        _draw_line(axis, found, encoder, encoder, styles)
+    shown = [line for line in times.to_dict("records") if line["share_at_equal_bits"] == line["share_at_equal_bits"]]
+    speeds = [f"{line['encoder']} {_times(line['share_at_equal_bits'])}" for line in shown if not line["is_reference"]]
+    lines = [", ".join(speeds[i : i + 2]) for i in range(0, len(speeds), 2)]
+    axis.set_title(f"{n_bits:,} bits")
+    axis.set_xlabel("retrieved points")
+    if lines:
+        reference = next(line["encoder"] for line in times.to_dict("records") if line["is_reference"])
+        note = "\n".join([f"time / {reference}:", *lines])
+        style: Any = {"ha": "center", "va": "top", "fontsize": 6.3, "color": "0.3", "parse_math": False}
+        axis.text(0.5, -0.24, note, transform=axis.transAxes, **style)
+
+
+def _draw_equal_time(axis: "Axes", curves: pd.DataFrame, times: pd.DataFrame, n_bits: int, styles: Any) -> None:
+    """Draw each method at the bits it makes in the time of the reference; the legend says how many."""
+    bits = dict(zip(times["encoder"], times["bits"], strict=True))
+    for encoder in styles:
+        own = bits.get(encoder.removesuffix(", median"))
+        found = curves[(curves["bits"] == own) & (curves["encoder"] == encoder)]
+        if len(found):
+            _draw_line(axis, found, encoder, f"{encoder}, {own:,}", styles)
+    reference = times[times["is_reference"]].iloc[0]
+    microseconds = 1e6 * reference["reference_seconds"]
+    axis.set_title(f"time of {reference['encoder']} at {n_bits:,} bits\n({microseconds:.3g} \u00b5s a vector)")
+    axis.legend(loc="lower right", framealpha=0.8, fontsize=6.3, title="bits", title_fontsize=6.3)
+
+
+def _draw_line(axis: "Axes", found: pd.DataFrame, encoder: str, name: str, styles: Any) -> None:
+    colour, dash = styles[encoder]
+    wide: Any = {"linewidth": BROAD[encoder], "zorder": 1} if encoder in BROAD else {}
+    axis.plot(found["depth"], found["mean"], dash, color=colour, label=name, **wide)
+    low, high = found["mean"] - found["std"], found["mean"] + found["std"]
+    axis.fill_between(found["depth"], low, high, color=colour, alpha=0.15, linewidth=0)
+
+
+def _times(share: float) -> str:
+    return f"{share:.0f}x" if share >= 10 else f"{share:.2g}x"
