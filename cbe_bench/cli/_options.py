@@ -24,6 +24,7 @@ class Bytes(click.ParamType):
         return int(float(match[1]) * 1024 ** " kmgt".index(match[2].lower() or " "))
 
 
+threads_option = click.option("--threads", type=click.IntRange(min=1), help="Threads to use; default: all cores.")
 memory_limit_option = click.option(
     "--memory-limit",
     type=Bytes(),
@@ -44,6 +45,12 @@ def make_folder(path: Path) -> None:
             pass
     except OSError as error:
         raise InputError(f"{path}: results cannot be written there ({error.strerror})") from None
+
+
+def scale_option(text: str) -> Callable[[Any], Any]:
+    """Return the option for the size of an experiment."""
+    scales = click.Choice(["smoke", "quick", "paper"])
+    return click.option("--scale", type=scales, default="quick", show_default=True, help=text)
 
 
 def out_option(text: str) -> Callable[[Any], Any]:

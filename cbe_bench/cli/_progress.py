@@ -98,25 +98,18 @@ class Progress:
 
     def show_plan(self, plan: BasePlan) -> None:
         """Print the cells with their estimates."""
-        table = Table("encoder", "bits", "seed", "memory", "time", "state", title="Cells; estimates are rough")
-        for column in table.columns[1:5]:
+        table = Table("cell", "memory", "time", "state", title="Cells; estimates are rough")
+        for column in table.columns[1:3]:
             column.justify = "right"
         pending = {cell.key for cell in plan.pending}
         for cell in plan.cells:
             state = "to run" if cell.key in pending else "done"
-            if state == "to run" and cell.memory_bytes > memory_limit():
+            if state == "to run" and cell.too_large():
                 state = "too large"
-            values = (
-                f"{cell.n_bits:,}",
-                str(cell.seed),
-                human_bytes(cell.memory_bytes),
-                duration(cell.seconds),
-                state,
-            )
-            table.add_row(cell.encoder.label, *values)
+            table.add_row(cell.describe(), human_bytes(cell.memory_bytes), duration(cell.seconds), state)
         console = Console()
         console.print(table)
-        to_run = [cell.seconds for cell in plan.pending if cell.memory_bytes <= memory_limit()]
+        to_run = [cell.seconds for cell in plan.pending if not cell.too_large()]
         console.print(f"{len(to_run)} cells to run, about {duration(sum(to_run))}; limit {human_bytes(memory_limit())}")
 
     def show_times(self, rows: list[Row]) -> None:
@@ -156,6 +149,13 @@ class Progress:
         self.message(", ".join(f"{count} {status}" for status, count in counts.items() if count) + again)
         for name in files:
             self.message(f"wrote {name}")
+
+    def show_verdicts(self, verdicts: Any) -> None:
+        """Print what is claimed, how it stands and by which rule."""
+        console = Console(highlight=False, soft_wrap=True)
+        for verdict in verdicts.to_dict("records"):
+            console.print(f"{verdict['claim']}: {verdict['verdict'].upper()}. {verdict['statement']}", markup=False)
+            console.print(f"    {verdict['found']}\n    rule: {verdict['rule']}", markup=False)
 
 
 def _beside(line: Any, name: str) -> str:

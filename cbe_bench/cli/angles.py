@@ -1,84 +1,48 @@
 """``cbe-bench angles``: how well codes estimate angles, set against what is proved about it."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from cbe_bench.cli._options import make_folder, memory_limit_option, out_option, rerun_option
+from cbe_bench.cli._options import memory_limit_option, out_option, rerun_option, scale_option, threads_option
+from cbe_bench.cli.run import command as run
+
+_CONFIG = Path("configs/angles.yaml")
 
 
 @click.command(name="angles")
-@click.option(
-    "--scale",
-    type=click.Choice(["smoke", "quick", "paper"]),
-    default="quick",
-    show_default=True,
-    help="smoke: seconds. quick: d up to 4,096, 10,000 draws, two minutes. paper: d up to 16,384, 40,000 draws.",
-)
+@scale_option("smoke: seconds. quick: d up to 4,096, 10,000 draws, two minutes. paper: d up to 16,384, 40,000 draws.")
 @click.option(
     "--data",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="HDF5 with /features whose angles are estimated; default: a synthetic stand-in.",
+    help="Features whose angles are estimated; default: those the configuration names.",
 )
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Decides every random draw.")
-@out_option("Where results go, in angles/.")
+@click.option("--seed", type=click.IntRange(min=0), help="Decides every random draw; default: 0.")
+@out_option("Where results go, in SCALE/angles, or with --data FILE in SCALE/angles-FILE.")
 @rerun_option
 @memory_limit_option
-@click.option("--threads", type=click.IntRange(min=1), help="Threads to use; default: all cores.")
-def command(
-    scale: str,
-    data: Path | None,
-    seed: int,
-    out: Path,
-    rerun: str | None,
-    memory_limit: int | None,
-    threads: int | None,
-) -> None:
+@threads_option
+@click.pass_context
+def command(ctx: click.Context, data: Path | None, seed: int | None, **others: Any) -> None:
     """Simulate the angle estimate of Section 4 and judge the paper's claims about it.
 
     The share of differing bits of two codes estimates the angle of their vectors. For pairs at known angles (dense,
     sparse, and such as are hard for circulant codes) its mean, variance and tails over many draws are set against
     independent bits and against Theorems 1 and 2: with and without the sign flips D, before and after a random
-    Hadamard transform, for every number of bits up to d. On features, all pairs of a sample are compared. Every
+    Hadamard transform, for numbers of bits up to d. On features, all pairs of a sample are compared. Every
     estimate has its interval; a bound that is trivially true is called vacuous, with the d that it would need.
+
+    It is the experiment of configs/angles.yaml: `cbe-bench run` runs it as well, with any of its keys changed.
 
     \b
     Examples:
       cbe-bench angles --scale smoke
       cbe-bench angles --data mine.h5
+      cbe-bench run configs/angles.yaml --set draws=1000 --set 'dims=[64]'
     """
-    from cbe_bench import environment
-    from cbe_bench.cli._progress import Progress
-    from cbe_bench.kernels import parallel
-    from cbe_bench.reports.angles import write_angles
-    from cbe_bench.results import load_rows
-    from cbe_bench.runner.angles import SCALES, open_features, plan_angles, run_angles
-
-    folder = out / "angles"
-    rows_file = folder / "rows.jsonl"
-    amount = SCALES[scale]
-    with (
-        environment.limited_memory(memory_limit),
-        parallel.threads(threads),
-        Progress() as progress,
-        open_features(data, amount, progress) as features,
-    ):
-        make_folder(folder)
-        cells = plan_angles(features, amount, seed)
-        try:
-            run_angles(cells, features, amount, rows_file, progress, rerun=rerun)
-        except KeyboardInterrupt:
-            progress.message("stopped; the same command goes on from here")
-            raise SystemExit(130) from None
-        wanted = {cell.key for cell in cells}
-        rows = [row for row in load_rows(rows_file) if row["key"] in wanted]
-        environment.write_description(folder / "environments.json")
-        files, verdicts = write_angles(rows, folder)
-        progress.show_result(rows, files)
-    for verdict in verdicts.to_dict("records"):
-        click.echo(f"{verdict['claim']}: {verdict['verdict'].upper()}. {verdict['statement']}")
-        click.echo(f"    {verdict['found']}")
-        click.echo(f"    rule: {verdict['rule']}")
-    if any(row["status"] == "failed" for row in rows):
-        raise SystemExit(1)
+    overrides = [] if seed is None else [f"seed={seed}"]
+    if data is not None:
+        overrides += [f"data.file={data}", f"name=angles-{data.stem}"]
+    ctx.invoke(run, config=_CONFIG, overrides=tuple(overrides), **others)

@@ -4,18 +4,19 @@ from pathlib import Path
 
 import click
 
-from cbe_bench.cli._options import make_folder, memory_limit_option, out_option, rerun_option
+from cbe_bench.cli._options import (
+    make_folder,
+    memory_limit_option,
+    out_option,
+    rerun_option,
+    scale_option,
+    threads_option,
+)
 
 
 @click.command(name="run")
 @click.argument("config", type=click.Path(path_type=Path))
-@click.option(
-    "--scale",
-    type=click.Choice(["smoke", "quick", "paper"]),
-    default="quick",
-    show_default=True,
-    help="smoke: seconds, few dimensions. quick: 10,000 rows, full dimension. paper: 100,000 rows.",
-)
+@scale_option("smoke: seconds, few dimensions. quick: 10,000 rows, full dimension. paper: 100,000 rows.")
 @click.option(
     "--set",
     "overrides",
@@ -33,7 +34,7 @@ from cbe_bench.cli._options import make_folder, memory_limit_option, out_option,
     metavar="SECONDS",
     help="Give up a cell after this long.",
 )
-@click.option("--threads", type=click.IntRange(min=1), help="Threads to use; default: all cores.")
+@threads_option
 def command(
     config: Path,
     scale: str,
@@ -62,7 +63,7 @@ def command(
     from cbe_bench.cli._progress import Progress
     from cbe_bench.config import load_config
     from cbe_bench.kernels import parallel
-    from cbe_bench.reports import write_report
+    from cbe_bench.reports import verdicts_on, write_report
     from cbe_bench.results import load_rows
     from cbe_bench.runner import experiment_runner, open_data
 
@@ -92,5 +93,6 @@ def command(
         environment.write_description(folder / "environments.json")
         files = write_report(rows, settings, folder)
         progress.show_result(rows, files)
+        progress.show_verdicts(verdicts_on(rows))
     if any(row["status"] in ("failed", "timeout") for row in rows):
         raise SystemExit(1)

@@ -1,6 +1,6 @@
 """Experiment configurations."""
 
 from cbe_bench.config.loading import load_config
-from cbe_bench.config.models import Config, EncoderConfig, RetrievalConfig
+from cbe_bench.config.models import AnglesConfig, BaseConfig, Config, EncoderConfig, RetrievalConfig
 
-__all__ = ["Config", "EncoderConfig", "RetrievalConfig", "load_config"]
+__all__ = ["AnglesConfig", "BaseConfig", "Config", "EncoderConfig", "RetrievalConfig", "load_config"]

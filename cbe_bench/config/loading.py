@@ -11,12 +11,12 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from cbe_bench.config.models import EXPERIMENTS, SCALES, Config, DataConfig, EncoderConfig
+from cbe_bench.config.models import EXPERIMENTS, SCALES, BaseConfig, DataConfig, EncoderConfig
 from cbe_bench.data.formats import open_features
 from cbe_bench.errors import InputError, did_you_mean
 
 
-def load_config(path: str | Path, scale: str = "quick", overrides: Iterable[str] = ()) -> Config:
+def load_config(path: str | Path, scale: str = "quick", overrides: Iterable[str] = ()) -> BaseConfig:
     """Read an experiment at a scale, with `key=value` overrides, or raise InputError.
 
     Values are taken, the later over the earlier, from the scale's sizes, the file, the file's `scales` section
@@ -68,7 +68,7 @@ def _take_own_file(tree: dict[str, Any], file: Path, chosen: dict[str, Any]) -> 
         tree["bits"] = sorted({max(1, round(value * now / seen)) for value in bits if isinstance(value, int)})
 
 
-def _model(raw: dict[str, Any], path: str | Path) -> type[Config]:
+def _model(raw: dict[str, Any], path: str | Path) -> type[BaseConfig]:
     """Return what describes the kind of experiment."""
     if "experiment" not in raw:
         raise InputError(f"{path}: experiment: this key is required")
@@ -147,7 +147,7 @@ def _set(tree: dict[str, Any], key: str, value: Any, where: str) -> None:
         raise InputError(f"{where}: {key}: there is no position {last!r}") from None
 
 
-def _validate(model: type[Config], tree: dict[str, Any], path: str | Path) -> Config:
+def _validate(model: type[BaseConfig], tree: dict[str, Any], path: str | Path) -> BaseConfig:
     try:
         config = model.model_validate(tree)
     except ValidationError as error:
@@ -166,7 +166,7 @@ def _full_encoder(entry: Any) -> Any:
     return entry
 
 
-def _one_line(error: ValidationError, whole: type[Config]) -> str:
+def _one_line(error: ValidationError, whole: type[BaseConfig]) -> str:
     """Tell the first of pydantic's findings as file: key: found, allowed."""
     first = error.errors()[0]
     key = ".".join(map(str, first["loc"]))

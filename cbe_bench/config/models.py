@@ -13,6 +13,7 @@ from cbe_bench.errors import InputError, did_you_mean
 
 Scales = dict[str, dict[str, Any]]
 Positive = Annotated[int, Field(gt=0, lt=2**31, strict=True)]
+Seed = Annotated[int, Field(ge=0, strict=True)]
 
 
 class _Strict(BaseModel):
@@ -45,7 +46,15 @@ class EncoderConfig(_Strict):
     """Rows this method learns from, where they are fewer than the others'."""
 
 
-class Config(_Strict):
+def _no_repetition(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    names = [getattr(value, "label", value) for value in values]
+    repeated = sorted({str(name) for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(f"{', '.join(repeated)} given more than once")
+    return values
+
+
+class BaseConfig(_Strict):
     """What all experiments say."""
 
     sizes: ClassVar[Scales]
@@ -56,19 +65,6 @@ class Config(_Strict):
     title: str
     experiment: str
     data: DataConfig
-    protocol: Literal["paper", "released-code"] = "paper"
-    bits: Annotated[tuple[Positive, ...], Field(min_length=1)]
-    seeds: Annotated[tuple[Annotated[int, Field(ge=0, strict=True)], ...], Field(min_length=1)]
-    encoders: Annotated[tuple[EncoderConfig, ...], Field(min_length=1)]
-
-    @field_validator("bits", "seeds", "encoders")
-    @classmethod
-    def _no_repetition(cls, values: tuple[Any, ...]) -> tuple[Any, ...]:
-        names = [getattr(value, "label", value) for value in values]
-        repeated = sorted({str(name) for name in names if names.count(name) > 1})
-        if repeated:
-            raise ValueError(f"{', '.join(repeated)} given more than once")
-        return values
 
     @property
     def n_features(self) -> int:
@@ -80,14 +76,29 @@ class Config(_Strict):
         """Rows a stand-in must have."""
         raise NotImplementedError
 
+    def problems(self) -> Iterable[str]:
+        """Find what is well-formed but cannot work."""
+        if self.data.file is None and not self.data.stand_in:
+            yield "data.file: required where data.stand_in is false"
+
+
+class Config(BaseConfig):
+    """What experiments on a list of encoders say."""
+
+    protocol: Literal["paper", "released-code"] = "paper"
+    bits: Annotated[tuple[Positive, ...], Field(min_length=1)]
+    seeds: Annotated[tuple[Seed, ...], Field(min_length=1)]
+    encoders: Annotated[tuple[EncoderConfig, ...], Field(min_length=1)]
+
+    _unique = field_validator("bits", "seeds", "encoders")(_no_repetition)
+
     def params_of(self, entry: EncoderConfig) -> dict[str, Any]:
         """Return the parameters of an encoder, those its protocol sets included."""
         return PROTOCOLS[self.protocol].params_for(entry.name) | entry.params
 
     def problems(self) -> Iterable[str]:
         """Find what is well-formed but cannot work."""
-        if self.data.file is None and not self.data.stand_in:
-            yield "data.file: required where data.stand_in is false"
+        yield from super().problems()
         settings = [(entry.name, repr(sorted(entry.params.items())), entry.learn) for entry in self.encoders]
         for place, entry in enumerate(self.encoders):
             if settings.index(settings[place]) < place:
@@ -157,5 +168,40 @@ class RetrievalConfig(Config):
             yield f"database: found {self.database}; neighbours and depth need at least {least} rows"
 
 
-EXPERIMENTS: dict[str, type[Config]] = {"retrieval": RetrievalConfig}
+class AnglesConfig(BaseConfig):
+    """How well codes estimate angles: of simulated pairs of vectors, and of all pairs of some features."""
+
+    sizes = {scale: {} for scale in RetrievalConfig.sizes}
+
+    experiment: Literal["angles"]
+    dims: Annotated[tuple[Positive, ...], Field(min_length=1)]
+    """Dimensions in which pairs of all kinds are simulated, for all methods: powers of two, as hd3 takes them."""
+    draws: Annotated[int, Field(ge=10, strict=True)]
+    """Independent draws of every embedding."""
+    flat_dims: tuple[Positive, ...] = ()
+    """Further dimensions, for cbe-rand on the flattest pair alone: there Theorem 1 begins to say something."""
+    flat_draws: Annotated[int, Field(ge=10, strict=True)] = 1_000
+    vectors: Annotated[int, Field(ge=2, strict=True)]
+    """Rows of the features of which all pairs are compared; all rows where there are no more."""
+    feature_draws: Positive
+    """Draws of every encoder of the features."""
+    seed: Seed = 0
+
+    _unique = field_validator("dims", "flat_dims")(_no_repetition)
+
+    @property
+    def rows_needed(self) -> int:
+        """Rows a stand-in must have."""
+        return self.vectors
+
+    def problems(self) -> Iterable[str]:
+        """Find what is well-formed but cannot work."""
+        yield from super().problems()
+        for key in ("dims", "flat_dims"):
+            for d in getattr(self, key):
+                if d < 2 or d & (d - 1):
+                    yield f"{key}: found {d}; pairs are simulated in 2, 4, 8, ... dimensions"
+
+
+EXPERIMENTS: dict[str, type[BaseConfig]] = {"retrieval": RetrievalConfig, "angles": AnglesConfig}
 SCALES = tuple(RetrievalConfig.sizes)

@@ -196,21 +196,29 @@ def simulate(
 
 
 def estimates(counts: NDArray[np.int32], angles: list[float], bits: list[int]) -> dict[str, list]:
-    """Return what the draws say of the share of differing bits, each as a table of angles x bits.
+    """Return what the draws say of the share of differing bits.
 
-    The mean, the variance and the fourth central moment, from which intervals follow; and how many draws are off by
-    more than some standard deviations of independent bits, and by more than Theorem 2 allows.
+    At the most bits, for each angle: its mean, and how many draws are off by more than some standard deviations of
+    independent bits. As tables of angles x bits: its variance and kurtosis, from which intervals follow (where all
+    draws are the same, 1 as for two values), and how many draws are off by more than Theorem 2 allows. Rounded far
+    below what the draws can tell.
     """
     shares = counts / np.asarray(bits)
-    centred = shares - shares.mean(axis=0)
-    chance = np.array([difference_chance(theta) for theta in angles])[:, None]
-    sd = np.sqrt([[iid_variance(theta, k) for k in bits] for theta in angles])
-    off = np.abs(shares - chance)
+    variance = shares.var(axis=0, ddof=1)
+    fourth = ((shares - shares.mean(axis=0)) ** 4).mean(axis=0)
+    kurtosis = np.divide(fourth, variance**2, out=np.ones_like(fourth), where=variance > 0)
+    off = np.abs(shares - np.array([difference_chance(theta) for theta in angles])[:, None])
+    sd = np.sqrt([iid_variance(theta, bits[-1]) for theta in angles])
     allowed = np.array([tail_deviation(k, DELTA) for k in bits])
     return {
-        "mean": shares.mean(axis=0).tolist(),
-        "variance": shares.var(axis=0, ddof=1).tolist(),
-        "fourth_moment": (centred**4).mean(axis=0).tolist(),
-        **{f"beyond_{z:g}_sigma": (off > z * sd).sum(axis=0).tolist() for z in SIGMAS},
+        "mean": _rounded(shares[..., -1].mean(axis=0), 7),
+        "variance": _rounded(variance, 5),
+        "kurtosis": _rounded(kurtosis, 4),
+        **{f"beyond_{z:g}_sigma": (off[..., -1] > z * sd).sum(axis=0).tolist() for z in SIGMAS},
         "beyond_theorem2": (off > allowed).sum(axis=0).tolist(),
     }
+
+
+def _rounded(values: NDArray, digits: int) -> list:
+    """Return numbers with this many significant digits."""
+    return np.vectorize(lambda value: float(f"{value:.{digits}g}"))(values).tolist()

@@ -1,7 +1,8 @@
 """Confidence intervals: of a mean, of a variance, of a share.
 
-The interval of a variance rests on the fourth central moment, so it holds for any distribution, not for Gaussian
-samples alone; it is made on a logarithmic scale, which keeps it positive and covers better.
+The interval of a variance rests on the kurtosis, the fourth central moment over the squared variance, so it holds for
+any distribution, not for Gaussian samples alone; it is made on a logarithmic scale, which keeps it positive and covers
+better.
 """
 
 import numpy as np
@@ -19,21 +20,18 @@ def mean_interval(mean: ArrayLike, variance: ArrayLike, n: int, level: float = L
     return np.asarray(mean) - half, np.asarray(mean) + half
 
 
-def log_variance_error(variance: ArrayLike, fourth: ArrayLike, n: int) -> NDArray[np.float64]:
-    """Return the standard error of the logarithm of a sample variance; 0 where all samples are the same."""
-    variance, fourth = np.asarray(variance, float), np.asarray(fourth, float)
-    squared = variance**2
-    kurtosis = np.divide(fourth, squared, out=np.ones_like(squared), where=squared > 0)
-    return np.sqrt(np.maximum(kurtosis - (n - 3) / (n - 1), 0.0) / n)
+def log_variance_error(kurtosis: ArrayLike, n: int) -> NDArray[np.float64]:
+    """Return the standard error of the logarithm of the variance of n samples of a kurtosis."""
+    return np.sqrt(np.maximum(np.asarray(kurtosis) - (n - 3) / (n - 1), 0.0) / n)
 
 
-def variance_interval(variance: ArrayLike, fourth: ArrayLike, n: int, level: float = LEVEL) -> Interval:
-    """Return an interval of a variance, from the variance and the fourth central moment of n samples.
+def variance_interval(variance: ArrayLike, kurtosis: ArrayLike, n: int, level: float = LEVEL) -> Interval:
+    """Return an interval of a variance, from the variance and the kurtosis of n samples.
 
     Samples of two values that are equally frequent have the largest variance there is, and any others less: there
     alone, as for a single bit at a right angle, the interval is too narrow, by a part of the order of 1/n.
     """
-    factor = np.exp(norm.ppf((1 + level) / 2) * log_variance_error(variance, fourth, n))
+    factor = np.exp(norm.ppf((1 + level) / 2) * log_variance_error(kurtosis, n))
     return np.asarray(variance) / factor, np.asarray(variance) * factor
 
 

@@ -74,11 +74,6 @@ def _periodic(d: int, rng: np.random.Generator) -> tuple[Vector, Vector]:
     return np.resize(rng.standard_normal(_PERIOD), d), np.resize(rng.standard_normal(_PERIOD), d)
 
 
-def _halves(d: int, rng: np.random.Generator) -> tuple[Vector, Vector]:
-    signs = rng.choice([-1.0, 1.0], d)
-    return signs, signs * np.repeat([1.0, -1.0], [d // 2, d - d // 2])
-
-
 KINDS: dict[str, tuple[str, Callable[[int, np.random.Generator], tuple[Vector, Vector]]]] = {
     "dense": ("Gaussian entries", _dense),
     "flat": ("entries of one size, so of the smallest spread there is", _flat),
@@ -86,7 +81,6 @@ KINDS: dict[str, tuple[str, Callable[[int, np.random.Generator], tuple[Vector, V
     "two-coordinate": ("two neighbouring coordinates", _two),
     "smooth": ("all ones, and all ones with a slow wave", _smooth),
     "periodic": ("entries that repeat after 8", _periodic),
-    "halves": ("entries of one size; the second half moves against the first", _halves),
 }
 """The kinds of pairs: what they are, and two vectors that span their plane."""
 

@@ -4,28 +4,37 @@ from pathlib import Path
 
 import pandas as pd
 
-from cbe_bench.cache import whole_file
-from cbe_bench.config import Config, RetrievalConfig
+from cbe_bench.config import AnglesConfig, BaseConfig, RetrievalConfig
+from cbe_bench.reports.angles import theory_verdicts, write_angles
 from cbe_bench.reports.figures import save_figure
 from cbe_bench.reports.recall import recall_figure
 from cbe_bench.reports.sweeps import course_table, sweep_figure, sweep_table
-from cbe_bench.reports.tables import data_label, equal_time_table, recall_curves, recall_table
+from cbe_bench.reports.tables import data_label, equal_time_table, recall_curves, recall_table, save_table
+from cbe_bench.reports.verdicts import verdict_table
 from cbe_bench.results import Row
 
 
-def write_report(rows: list[Row], config: Config, folder: Path) -> list[str]:
+def write_report(rows: list[Row], config: BaseConfig, folder: Path) -> list[str]:
     """Write the tables and figures of an experiment from its rows; return the names of the files."""
+    if isinstance(config, AnglesConfig):
+        return write_angles(rows, config.title, folder)
     assert isinstance(config, RetrievalConfig)
     return _write_retrieval(rows, config, folder)
+
+
+def verdicts_on(rows: list[Row]) -> pd.DataFrame:
+    """Return the verdicts on what is claimed of an experiment, for the kinds of experiment that have any."""
+    return theory_verdicts(rows) if rows[0]["experiment"] == "angles" else verdict_table([])
 
 
 def _write_retrieval(rows: list[Row], config: RetrievalConfig, folder: Path) -> list[str]:
     cells = [row for row in rows if row["experiment"] == "retrieval"]
     times = equal_time_table(rows, config.time_reference)
     curves = recall_curves(cells)
-    written = [_write_csv(recall_table(cells), folder / "table.csv"), _write_csv(curves, folder / "recall.csv")]
+    tables = {"table": recall_table(cells), "recall": curves}
     if len(times):
-        written.append(_write_csv(times, folder / "equal-time.csv"))
+        tables["equal-time"] = times
+    written = [save_table(table, folder / name, digits=6) for name, table in tables.items()]
     if not len(curves):
         return written
     label = data_label(cells)
@@ -40,17 +49,11 @@ def _write_retrieval(rows: list[Row], config: RetrievalConfig, folder: Path) -> 
 def _write_sweep(rows: list[Row], config: RetrievalConfig, label: str, folder: Path) -> list[str]:
     parameter = str(config.sweep)
     table, course = sweep_table(rows, parameter), course_table(rows)
-    written = [_write_csv(table, folder / "sweep.csv")]
+    written = [save_table(table, folder / "sweep", digits=6)]
     if len(course):
-        written.append(_write_csv(course, folder / "objective.csv"))
+        written.append(save_table(course, folder / "objective", digits=6))
     depth = max(row["depths"][-1] for row in rows if row["status"] == "ok")
     return written + save_figure(sweep_figure(table, course, parameter, depth, config.title, label), folder / "sweep")
 
 
-def _write_csv(frame: pd.DataFrame, path: Path) -> str:
-    with whole_file(path) as temporary:
-        frame.to_csv(temporary, index=False, float_format="%.6g")
-    return str(path)
-
-
-__all__ = ["write_report"]
+__all__ = ["verdicts_on", "write_report"]

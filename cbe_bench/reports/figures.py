@@ -63,6 +63,7 @@ def save_figure(figure: "Figure", path: Path) -> list[str]:
         target = path.with_suffix(suffix)
         with whole_file(target) as temporary, drawing_style():
             figure.savefig(temporary, metadata=metadata)
+        figure.set_layout_engine("none")  # laid out once, for the first of the files
         written.append(str(target))
     return written
 

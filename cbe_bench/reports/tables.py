@@ -1,7 +1,10 @@
 """Result rows as tables."""
 
+from pathlib import Path
+
 import pandas as pd
 
+from cbe_bench.cache import whole_file
 from cbe_bench.results import Row
 
 _DEPTHS_SHOWN = (1, 10, 50, 100)
@@ -11,6 +14,14 @@ _CURVES = (
     ("recall_asymmetric", "", "asymmetric"),
 )
 """Recalls of a row, what is added to the label of their line, and how they are scored."""
+
+
+def save_table(table: pd.DataFrame, path: Path, digits: int = 5) -> str:
+    """Write a table as CSV, numbers with so many digits; return the name of the file."""
+    target = path.with_suffix(".csv")
+    with whole_file(target) as temporary:
+        table.to_csv(temporary, index=False, float_format=f"%.{digits}g")
+    return str(target)
 
 
 def data_label(rows: list[Row]) -> str:

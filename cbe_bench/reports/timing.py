@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from cbe_bench.cache import whole_file
 from cbe_bench.environment import human_bytes
 from cbe_bench.reports.figures import drawing_style, line_styles, save_figure
 from cbe_bench.reports.paper import COLUMN_NAMES, ENCODE_MS
+from cbe_bench.reports.tables import save_table
 from cbe_bench.results import Row
 
 if TYPE_CHECKING:
@@ -41,10 +41,7 @@ def write_timing(rows: list[Row], folder: Path) -> list[str]:
     written = []
     for name, frame in (("times", times(rows)), ("table2", table2(rows)), ("table1", table1(rows))):
         if len(frame):
-            path = folder / f"{name}.csv"
-            with whole_file(path) as temporary:
-                frame.to_csv(temporary, index=False, float_format="%.5g")
-            written.append(str(path))
+            written.append(save_table(frame, folder / name))
     figure = growth_figure(rows)
     if figure:
         written += save_figure(figure, folder / "growth")

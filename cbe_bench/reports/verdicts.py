@@ -6,9 +6,9 @@ Where many estimates decide together, their intervals are simultaneous: all of t
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 
-from cbe_bench.results import Row
+import pandas as pd
 
 REPRODUCED, NOT_REPRODUCED, VACUOUS, NOT_TESTED = "reproduced", "not reproduced", "vacuous", "not tested"
 TOGETHER = 0.99
@@ -41,15 +41,6 @@ def judged(inside: bool, outside: bool) -> str:
     return REPRODUCED if inside else NOT_REPRODUCED if outside else NOT_TESTED
 
 
-def chosen(cells: list[Row], methods: Iterable[str], pairs: Iterable[str] | None = None) -> list[Row]:
-    """Return the simulations of some methods and kinds of pairs."""
-    names, kinds = set(methods), None if pairs is None else set(pairs)
-    return [row for row in cells if row["method"] in names and (kinds is None or row["pair"] in kinds)]
-
-
-def data_of(cells: list[Row]) -> str:
-    """Say in one line what was simulated."""
-    dims = ", ".join(f"{d:,}" for d in sorted({row["n_features"] for row in cells}))
-    pairs = ", ".join(dict.fromkeys(row["pair"] for row in cells))
-    draws = ", ".join(f"{n:,}" for n in sorted({row["draws"] for row in cells}))
-    return f"simulated pairs: {pairs}; d = {dims}; {draws} draws"
+def verdict_table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
+    """Return verdicts as a table, one line each."""
+    return pd.DataFrame([asdict(verdict) for verdict in verdicts], columns=[field.name for field in fields(Verdict)])

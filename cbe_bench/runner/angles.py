@@ -5,19 +5,18 @@ feature cell is one draw of one encoder on the features: all their pairs, at eve
 """
 
 import math
-import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
 
 import cbe_bench
-from cbe_bench import environment
-from cbe_bench.data import formats
-from cbe_bench.data.features import Features, Matrix, check_values
-from cbe_bench.data.prepared import Tick
-from cbe_bench.data.synthetic import SyntheticFeatures
+from cbe_bench.config import AnglesConfig
+from cbe_bench.data.features import Features, Matrix
+from cbe_bench.data.prepared import PreparedData, Tick
+from cbe_bench.data.splits import PROTOCOLS, Split
 from cbe_bench.encoders import Encoder, make_encoder
 from cbe_bench.errors import InputError
 from cbe_bench.evaluators.angles import DELTA, METHODS, Method, estimates, simulate
@@ -30,42 +29,25 @@ from cbe_bench.runner.common import (
     BASE_BYTES,
     OPERATIONS_A_SECOND,
     BaseCell,
+    BasePlan,
     Reporter,
-    circumstances,
     derive_seed,
     done_keys,
     going_on,
+    row_of,
+    run_cell,
 )
 
 ANGLES = tuple(twelfths * math.pi / 12 for twelfths in (1, 2, 3, 4, 6, 8, 10))
-SHOWN = 3
+_SHOWN = 3
 """The angle that progress is told of: pi/3."""
 FEATURE_METHODS = ("lsh", "cbe-rand", "cbe-rand without D", "cbe-orth", "hd3")
-_VERSION = 1
+_FEWEST_BITS = 16
+"""Codes of features are at least this long."""
+_VERSION = 2
 """Part of every key: to be raised by a change that changes the numbers."""
 _SECONDS_A_VALUE = 6e-8
 """What one thread needs for one simulated value; forecasts rest on it and are rough."""
-
-
-@dataclass(frozen=True)
-class Scale:
-    """How much is simulated."""
-
-    dims: tuple[int, ...]
-    draws: int
-    flat_dims: tuple[int, ...]
-    """Dimensions in which the flattest pair alone is simulated: there Theorem 1 begins to say something."""
-    flat_draws: int
-    rows: int
-    feature_dim: int
-    feature_draws: int
-
-
-SCALES = {
-    "smoke": Scale((64, 256), 2_000, (), 0, 50, 1_024, 3),
-    "quick": Scale((256, 1_024, 4_096), 10_000, (65_536,), 1_000, 200, 25_600, 5),
-    "paper": Scale((256, 1_024, 4_096, 16_384), 40_000, (65_536, 262_144), 4_000, 1_000, 25_600, 10),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,36 +70,86 @@ class SimulationCell(BaseCell):
 class FeatureCell(BaseCell):
     """One draw of one encoder on the features."""
 
-    label: str
+    method: Method
     draw: int
     bits: list[int]
     seed: int
 
     def describe(self) -> str:
         """Name the cell for a person."""
-        return f"{self.label}, features, draw {self.draw}"
+        return f"{self.method.label}, features, draw {self.draw}"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some rows of the features and the angles between them."""
+
+    X: Matrix
+    truth: TrueAngles
+
+
+@dataclass(frozen=True)
+class Plan(BasePlan):
+    """An experiment on angles laid out: features first, since a bad file is found as they are read."""
+
+    config: AnglesConfig
+    cells: list[SimulationCell | FeatureCell]
+    pending: list[SimulationCell | FeatureCell]
+
+    @property
+    def headline(self) -> str:
+        """Say in a line what is to be run."""
+        dims = ", ".join(f"{d:,}" for d in (*self.config.dims, *self.config.flat_dims))
+        return (
+            f"pairs of vectors, d = {dims}; {self.features.name} ({self.features.kind}): all pairs of "
+            f"{_n_vectors(self.config, self.features):,} rows, d = {self.config.n_features:,}; {len(self.cells)} cells"
+        )
+
+    @cached_property
+    def sample(self) -> Sample:
+        """A random sample of the features: rows of unit length, checked, and their angles."""
+        seed, none = derive_seed("rows", self.config.seed), np.empty(0, np.int64)
+        n = _n_vectors(self.config, self.features)
+        rows = np.sort(np.random.default_rng(seed).choice(self.features.n_rows, n, replace=False))
+        split = Split(queries=rows, database=none, learn=none)
+        kept = self.config.n_features if self.config.n_features != self.features.n_features else None
+        X = PreparedData(self.features, split, PROTOCOLS["paper"], seed=seed, n_dims=kept).queries()
+        with blas_threads(thread_count()):
+            return Sample(X, true_angles(X))
+
+
+def _n_vectors(config: AnglesConfig, features: Features) -> int:
+    return min(config.vectors, features.n_rows)
+
+
+def make_plan(
+    config: AnglesConfig, scale: str, features: Features, rows_file: Path, *, rerun: str | None = None
+) -> Plan:
+    """List the cells of an experiment and which are still to run."""
+    for found, what in ((features.n_rows, "row"), (config.n_features, "dimension")):
+        if found < 2:
+            raise InputError(f"{features.source}: {found} {what}; angles need at least 2")
+    cells: list[SimulationCell | FeatureCell] = [*_plan_features(config, features), *_plan_simulations(config)]
+    done = done_keys(rows_file, rerun)
+    pending = [cell for cell in cells if cell.key not in done]
+    return Plan(config=config, scale=scale, features=features, cells=cells, pending=pending)
 
 
 def numbers_of_bits(d: int, least: int = 1) -> list[int]:
-    """Return the powers of two from `least` up to d, and d itself."""
-    powers = [1 << power for power in range(d.bit_length())]
-    return sorted({k for k in powers if k >= least} | {d})
+    """Return d, its halves down to d/16, and quarters from there down to `least`, rising."""
+    shifts = [0, 1, 2, 3, *range(4, d.bit_length(), 2)]
+    return sorted({d >> shift for shift in shifts if d >> shift >= least} | {d})
 
 
-def plan_angles(features: Features, scale: Scale, seed: int) -> list[SimulationCell | FeatureCell]:
-    """List all cells of an experiment."""
-    return [*plan_simulations(scale, seed), *plan_features(features, scale, seed)]
-
-
-def plan_simulations(scale: Scale, seed: int) -> list[SimulationCell]:
+def _plan_simulations(config: AnglesConfig) -> list[SimulationCell]:
     """List the simulations: every method on every kind of pair, lsh on one, since all are alike to it."""
     cells = []
-    for d in scale.dims:
-        cells.append(_simulation("dense", METHODS["lsh"], d, scale.draws, seed))
+    for d in config.dims:
+        cells.append(_simulation("dense", METHODS["lsh"], d, config.draws, config.seed))
         others = [method for label, method in METHODS.items() if label != "lsh"]
-        cells += [_simulation(kind, method, d, scale.draws, seed) for kind in KINDS for method in others]
-    cells += [_simulation("flat", METHODS["cbe-rand"], d, scale.flat_draws, seed) for d in scale.flat_dims]
-    return cells
+        cells += [_simulation(kind, method, d, config.draws, config.seed) for kind in KINDS for method in others]
+    flat = [d for d in config.flat_dims if d not in config.dims]
+    return cells + [_simulation("flat", METHODS["cbe-rand"], d, config.flat_draws, config.seed) for d in flat]
 
 
 def _simulation(kind: str, method: Method, d: int, draws: int, seed: int) -> SimulationCell:
@@ -127,6 +159,8 @@ def _simulation(kind: str, method: Method, d: int, draws: int, seed: int) -> Sim
         "part": "simulation",
         "version": cbe_bench.__version__,
         "simulation_version": _VERSION,
+        "data": "simulated pairs",
+        "data_kind": "simulated",
         "n_features": d,
         "pair": kind,
         "method": method.label,
@@ -149,114 +183,63 @@ def _simulation(kind: str, method: Method, d: int, draws: int, seed: int) -> Sim
     )
 
 
-def open_features(data: Path | None, scale: Scale, reporter: Reporter) -> Features:
-    """Open the features: a file, or the synthetic stand-in where none is given."""
-    if data is None:
-        reporter.message("no --data FILE: the angles of features are those of a synthetic stand-in")
-        return SyntheticFeatures("vlad", scale.rows, scale.feature_dim)
-    features = formats.open_features(data)
-    for found, what in ((features.n_rows, "row"), (features.n_features, "dimension")):
-        if found < 2:
-            features.close()
-            raise InputError(f"{data}: /features has {found} {what}; angles need at least 2")
-    return features
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Some rows of the features and the angles between them."""
-
-    X: Matrix
-    truth: TrueAngles
-
-
-def read_sample(features: Features, scale: Scale, seed: int) -> Sample:
-    """Read a random sample of rows, checked."""
-    n = min(scale.rows, features.n_rows)
-    rows = np.sort(np.random.default_rng([seed, 1]).choice(features.n_rows, n, replace=False))
-    X = features.read(rows)
-    check_values(X, rows, features.source)
-    with blas_threads(thread_count()):
-        return Sample(X, true_angles(X))
-
-
-def plan_features(features: Features, scale: Scale, seed: int) -> list[FeatureCell]:
+def _plan_features(config: AnglesConfig, features: Features) -> list[FeatureCell]:
     """List the feature cells: every encoder, drawn a number of times."""
-    draws = range(scale.feature_draws)
-    return [_feature_cell(features, scale, label, draw, seed) for label in FEATURE_METHODS for draw in draws]
+    methods = [METHODS[label] for label in FEATURE_METHODS]
+    return [_feature_cell(config, features, method, draw) for method in methods for draw in range(config.feature_draws)]
 
 
-def _feature_cell(features: Features, scale: Scale, label: str, draw: int, seed: int) -> FeatureCell:
-    d, n = features.n_features, min(scale.rows, features.n_rows)
-    bits = numbers_of_bits(d, 16)
-    encoder = _encoder(label, d, 0)
+def _feature_cell(config: AnglesConfig, features: Features, method: Method, draw: int) -> FeatureCell:
+    d, n = config.n_features, _n_vectors(config, features)
+    bits = numbers_of_bits(d, _FEWEST_BITS)
+    encoder = _encoder(method, d, 0)
     identity = {
         "experiment": "angles",
         "part": "features",
         "version": cbe_bench.__version__,
-        "data": features.name,
-        "data_kind": features.kind,
-        "data_hash": features.content_hash(),
-        "n_rows": features.n_rows,
+        "dataset": features.content_hash(),
+        "rows": features.n_rows,
         "n_vectors": n,
         "n_features": d,
-        "method": label,
+        "method": method.label,
         "bits": bits,
         "draw": draw,
-        "seed": seed,
+        "seed": config.seed,
     }
     return FeatureCell(
-        label=label,
+        method=method,
         draw=draw,
         bits=bits,
-        seed=seed,
-        memory_bytes=BASE_BYTES + encoder.memory_bytes(d) + n * (9 * d + 48 * n),
+        seed=config.seed,
+        memory_bytes=BASE_BYTES + encoder.memory_bytes(d) + n * (20 * d + 48 * n),
         seconds=2 * n * encoder.work(d) / (OPERATIONS_A_SECOND * thread_count()),
         identity=identity,
     )
 
 
-def _encoder(label: str, n_bits: int, seed: int) -> Encoder:
-    return make_encoder(METHODS[label].family, n_bits=n_bits, random_state=seed)
+def _encoder(method: Method, n_bits: int, seed: int) -> Encoder:
+    return make_encoder(method.family, n_bits=n_bits, random_state=seed)
 
 
-def run_angles(
-    cells: Sequence[SimulationCell | FeatureCell],
-    features: Features,
-    scale: Scale,
-    rows_file: Path,
-    reporter: Reporter,
-    *,
-    rerun: str | None = None,
-) -> None:
-    """Run the cells that are not done; append a row as each ends."""
-    done = done_keys(rows_file, rerun)
-    pending = [cell for cell in cells if cell.key not in done]
-    if len(pending) < len(cells):
-        reporter.message(going_on(len(cells) - len(pending), len(cells), rows_file))
-    feature_cells = [cell for cell in pending if isinstance(cell, FeatureCell)]
-    sample = read_sample(features, scale, feature_cells[0].seed) if feature_cells else None
-    reporter.begin(len(pending), sum(cell.seconds for cell in pending))
-    for cell in pending:
-        reporter.step(cell.describe(), cell.seconds)
-        start = time.perf_counter()
-        row = _run_cell(cell, sample, reporter.share)
-        row["seconds"] = round(time.perf_counter() - start, 3)
-        append_row(rows_file, {"key": cell.key, **cell.identity, **row, **circumstances()})
-        reporter.end(f"{cell.describe()}: {_line(cell, row)}")
+def run_plan(
+    plan: Plan, rows_file: Path, reporter: Reporter, *, rerun: str | None = None, timeout: float | None = None
+) -> Plan:
+    """Run the pending cells, whether anew or not; every one ends in a row, appended before the next begins."""
+    if len(plan.pending) < len(plan.cells):
+        reporter.message(going_on(len(plan.cells) - len(plan.pending), len(plan.cells), rows_file))
+    reporter.begin(len(plan.pending), sum(cell.seconds for cell in plan.pending))
+    for cell in plan.pending:
+        if reason := cell.too_large():
+            row = row_of(plan, cell, "skipped", reason, {})
+        else:
+            row = run_cell(plan, cell, _work(plan, cell), reporter, timeout)
+        append_row(rows_file, row)
+        reporter.end(f"{cell.describe()}: {_line(row)}")
+    return plan
 
 
-def _run_cell(cell: SimulationCell | FeatureCell, sample: Sample | None, tick: Tick) -> Row:
-    limit = environment.memory_limit()
-    if cell.memory_bytes > limit:
-        needs = environment.human_bytes(cell.memory_bytes)
-        reason = f"needs about {needs}, the memory limit is {environment.human_bytes(limit)}"
-        return {"status": "skipped", "reason": reason}
-    try:
-        values = _simulate(cell, tick) if isinstance(cell, SimulationCell) else _encode(cell, sample)
-    except Exception as error:  # one failing cell must not end the others
-        return {"status": "failed", "reason": f"{type(error).__name__}: {error}"}
-    return {"status": "ok", "reason": "", **values}
+def _work(plan: Plan, cell: SimulationCell | FeatureCell) -> Callable[[Tick], Row]:
+    return partial(_simulate, cell) if isinstance(cell, SimulationCell) else partial(_encode, cell, plan.sample)
 
 
 def _simulate(cell: SimulationCell, tick: Tick) -> Row:
@@ -266,14 +249,13 @@ def _simulate(cell: SimulationCell, tick: Tick) -> Row:
     return {"spreads": spreads, **estimates(counts, list(ANGLES), cell.bits)}
 
 
-def _encode(cell: FeatureCell, sample: Sample | None) -> Row:
-    if sample is None:
-        raise ValueError("feature cells need a sample of features")
-    seed = derive_seed("features", cell.seed, cell.label, cell.draw)
-    encoder = _encoder(cell.label, cell.bits[-1], seed).fit(sample.X)
-    if not METHODS[cell.label].flips:
+def _encode(cell: FeatureCell, sample: Sample, tick: Tick) -> Row:
+    seed = derive_seed("features", cell.seed, cell.method.label, cell.draw)
+    encoder = _encoder(cell.method, cell.bits[-1], seed).fit(sample.X)
+    if not cell.method.flips:
         encoder.signs_[:] = 1
     signs, truth = encoder.transform(sample.X), sample.truth
+    tick(0.9)
     with blas_threads(thread_count()):
         means, worst = angle_errors(signs, truth, cell.bits)
     return {
@@ -286,12 +268,14 @@ def _encode(cell: FeatureCell, sample: Sample | None) -> Row:
     }
 
 
-def _line(cell: SimulationCell | FeatureCell, row: Row) -> str:
+def _line(row: Row) -> str:
+    """Tell how a cell ended."""
     if row["status"] != "ok":
         return f"{row['status']}: {row['reason']}"
-    if isinstance(cell, FeatureCell):
+    k = row["bits"][-1]
+    if row["part"] == "features":
         text = f"angles off by {row['mean_error'][-1]:.4f} pi on average, {row['worst_error'][-1]:.4f} at worst"
     else:
-        ratio = row["variance"][SHOWN][-1] / iid_variance(ANGLES[SHOWN], cell.bits[-1])
-        text = f"variance at pi/3 and {cell.bits[-1]:,} bits {ratio:.3g} times that of independent bits"
+        ratio = row["variance"][_SHOWN][-1] / iid_variance(ANGLES[_SHOWN], k)
+        text = f"variance at pi/3 and {k:,} bits {ratio:.3g} times that of independent bits"
     return f"{text}  ({row['seconds']:.1f} s)"

@@ -44,6 +44,10 @@ class Calibration(BaseCell):
     reference: EncoderConfig
     target_bits: int
 
+    def describe(self) -> str:
+        """Name the cell for a person."""
+        return f"bits of {self.encoder.label} in the time of {self.target_bits:,}"
+
 
 def calibrations(config: RetrievalConfig) -> list[Calibration]:
     """List what must be known for the methods of an experiment to have equal time."""
@@ -97,7 +101,7 @@ def calibrate(wanted: list[Calibration], config: RetrievalConfig, rows_file: Pat
     with parallel.threads(1), quiet_machine(), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         for cell in missing:
-            reporter.step(f"bits of {cell.encoder.label} in the time of {cell.target_bits:,}", cell.seconds)
+            reporter.step(cell.describe(), cell.seconds)
             found = _find(cell, X, config.time_budget)
             row = {"key": cell.key, **cell.identity, "status": "ok", "reason": "", **found, **circumstances()}
             append_row(rows_file, row)

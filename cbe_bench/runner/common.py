@@ -1,9 +1,10 @@
 """What all experiments share: who is told, what is done already, and under what circumstances a row came about."""
 
 import hashlib
+import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -11,10 +12,11 @@ from pathlib import Path
 from typing import Protocol
 
 from cbe_bench import environment
-from cbe_bench.config import Config, EncoderConfig
+from cbe_bench.config import BaseConfig, EncoderConfig
 from cbe_bench.data.catalogue import hint
 from cbe_bench.data.features import Features
 from cbe_bench.data.formats import open_features
+from cbe_bench.data.prepared import Tick
 from cbe_bench.data.synthetic import SyntheticFeatures
 from cbe_bench.errors import InputError
 from cbe_bench.kernels.parallel import thread_count
@@ -46,7 +48,7 @@ class Reporter(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BaseCell:
+class BaseCell(ABC):
     """One thing to run: what it needs, by estimate, and all that decides its value."""
 
     memory_bytes: int
@@ -58,6 +60,23 @@ class BaseCell:
         """The hash of all that decides the cell's value."""
         return cell_key(self.identity)
 
+    @abstractmethod
+    def describe(self) -> str:
+        """Name the cell for a person."""
+
+    @property
+    def label(self) -> str:
+        """What tables and figures call it: its description, unless it has a name of its own."""
+        return self.describe()
+
+    def too_large(self) -> str:
+        """Say why the cell cannot run within the memory limit; nothing where it can."""
+        limit = environment.memory_limit()
+        if self.memory_bytes <= limit:
+            return ""
+        needs = environment.human_bytes(self.memory_bytes)
+        return f"needs about {needs}, the memory limit is {environment.human_bytes(limit)}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderCell(BaseCell):
@@ -66,6 +85,11 @@ class EncoderCell(BaseCell):
     encoder: EncoderConfig
     n_bits: int
     seed: int
+
+    @property
+    def label(self) -> str:
+        """What tables and figures call it."""
+        return self.encoder.label
 
     def describe(self) -> str:
         """Name the cell for a person."""
@@ -76,11 +100,11 @@ class EncoderCell(BaseCell):
 class BasePlan(ABC):
     """An experiment laid out: its data, its cells in the order they run, and those still to run."""
 
-    config: Config
+    config: BaseConfig
     scale: str
     features: Features
-    cells: Sequence[EncoderCell]
-    pending: Sequence[EncoderCell]
+    cells: Sequence[BaseCell]
+    pending: Sequence[BaseCell]
 
     @property
     @abstractmethod
@@ -90,10 +114,10 @@ class BasePlan(ABC):
     @property
     def labels(self) -> dict[str, str]:
         """What the method of each row is called, by the key of the row."""
-        return {cell.key: cell.encoder.label for cell in self.cells}
+        return {cell.key: cell.label for cell in self.cells}
 
 
-def open_data(config: Config, reporter: Reporter) -> Features:
+def open_data(config: BaseConfig, reporter: Reporter) -> Features:
     """Open the experiment's features: its file, or a synthetic stand-in where that is allowed."""
     data = config.data
     if data.file is not None and not data.stand_in and not data.file.exists():
@@ -109,7 +133,7 @@ def open_data(config: Config, reporter: Reporter) -> Features:
     return SyntheticFeatures(data.name, config.rows_needed, config.n_features)
 
 
-def row_of(plan: BasePlan, cell: EncoderCell, status: str, reason: str, metrics: Row) -> Row:
+def row_of(plan: BasePlan, cell: BaseCell, status: str, reason: str, metrics: Row) -> Row:
     """Return the row of a cell that has ended."""
     return {
         "key": cell.key,
@@ -127,6 +151,37 @@ def row_of(plan: BasePlan, cell: EncoderCell, status: str, reason: str, metrics:
 
 class CellTimeoutError(Exception):
     """A cell has taken longer than it may."""
+
+
+def run_cell(
+    plan: BasePlan, cell: BaseCell, work: Callable[[Tick], Row], reporter: Reporter, timeout: float | None
+) -> Row:
+    """Do the work of a cell, within its time, and return its row; a cell that fails is a row too.
+
+    `work` is given what to tell the share that is done, and returns the metrics. Bad input alone ends the run.
+    """
+    reporter.step(cell.describe(), cell.seconds)
+    start = time.perf_counter()
+
+    def tick(done: float) -> None:
+        reporter.share(done)
+        if timeout is not None and time.perf_counter() - start > timeout:
+            raise CellTimeoutError(f"took longer than {timeout:g} s")
+
+    status, reason = "ok", ""
+    notes: list[str] = []
+    metrics: Row = {}
+    with noted_warnings(notes):
+        try:
+            metrics = work(tick)
+        except CellTimeoutError as error:
+            status, reason = "timeout", str(error)
+        except InputError:
+            raise
+        except Exception as error:  # one failing method must not end the comparison of the others
+            status, reason = "failed", f"{type(error).__name__}: {error}"
+    metrics |= {"seconds": round(time.perf_counter() - start, 3), "notes": notes}
+    return row_of(plan, cell, status, reason, metrics)
 
 
 def done_keys(rows_file: Path, rerun: str | None) -> set[str]:

@@ -4,8 +4,8 @@ A cell is one encoder at one number of bits under one seed. Cells of a seed shar
 and cells of an encoder whose codes are nested share one pass over the data, the longest code first.
 """
 
-import time
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,10 @@ import cbe_bench
 from cbe_bench import environment
 from cbe_bench.config import EncoderConfig, RetrievalConfig
 from cbe_bench.data.features import Features, check_values
-from cbe_bench.data.prepared import PreparedData
+from cbe_bench.data.prepared import PreparedData, Tick
 from cbe_bench.data.splits import PROTOCOLS, Split, make_split
 from cbe_bench.data.synthetic import SyntheticFeatures
 from cbe_bench.encoders import Encoder, encoder_classes, make_encoder
-from cbe_bench.errors import InputError
 from cbe_bench.evaluators.retrieval import RetrievalEvaluator, evaluation_bytes, evaluation_work
 from cbe_bench.kernels.parallel import slices, thread_count
 from cbe_bench.results import Row, append_row
@@ -29,14 +28,13 @@ from cbe_bench.runner.common import (
     BASE_BYTES,
     OPERATIONS_A_SECOND,
     BasePlan,
-    CellTimeoutError,
     EncoderCell,
     Reporter,
     derive_seed,
     done_keys,
     going_on,
-    noted_warnings,
     row_of,
+    run_cell,
 )
 
 
@@ -189,12 +187,11 @@ def run_plan(
     for seed, cells in groupby(plan.pending, key=lambda cell: cell.seed):
         evaluator: RetrievalEvaluator | None = None
         for cell in cells:
-            if cell.memory_bytes > environment.memory_limit():
-                needs, limit = map(environment.human_bytes, (cell.memory_bytes, environment.memory_limit()))
-                row = row_of(plan, cell, "skipped", f"needs about {needs}, the memory limit is {limit}", {})
+            if reason := cell.too_large():
+                row = row_of(plan, cell, "skipped", reason, {})
             else:
                 evaluator = evaluator or _prepare(plan, seed, reporter, block_rows)
-                row = _run_cell(plan, cell, evaluator, reporter, timeout)
+                row = run_cell(plan, cell, partial(_evaluate, evaluator, cell), reporter, timeout)
             append_row(rows_file, row)
             reporter.end(f"{cell.describe()}: {_line(row)}", row.get("notes", ()))
     return plan
@@ -251,29 +248,8 @@ def _split(config: RetrievalConfig, features: Features, seed: int) -> Split:
     )
 
 
-def _run_cell(plan: Plan, cell: Cell, evaluator: RetrievalEvaluator, reporter: Reporter, timeout: float | None) -> Row:
-    reporter.step(cell.describe(), cell.seconds)
-    start = time.perf_counter()
-
-    def tick(done: float) -> None:
-        reporter.share(done)
-        if timeout is not None and time.perf_counter() - start > timeout:
-            raise CellTimeoutError(f"took longer than {timeout:g} s")
-
-    status, reason = "ok", ""
-    notes: list[str] = []
-    metrics: Row = {}
-    with noted_warnings(notes):
-        try:
-            metrics = evaluator.evaluate(_encoder_for(cell), cell.n_bits, tick, cell.identity["n_learn"] or None)
-        except CellTimeoutError as error:
-            status, reason = "timeout", str(error)
-        except InputError:
-            raise
-        except Exception as error:  # one failing method must not end the comparison of the others
-            status, reason = "failed", f"{type(error).__name__}: {error}"
-    metrics |= {"seconds": round(time.perf_counter() - start, 3), "notes": notes}
-    return row_of(plan, cell, status, reason, metrics)
+def _evaluate(evaluator: RetrievalEvaluator, cell: Cell, tick: Tick) -> Row:
+    return evaluator.evaluate(_encoder_for(cell), cell.n_bits, tick, cell.identity["n_learn"] or None)
 
 
 def _encoder_for(cell: Cell) -> Encoder:

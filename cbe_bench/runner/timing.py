@@ -53,6 +53,10 @@ class TimingCell(BaseCell):
     n_bits: int
     batch: int
 
+    def describe(self) -> str:
+        """Name the cell for a person."""
+        return f"{self.encoder}, d = {self.n_features:,}, {self.n_bits:,} bits"
+
 
 def parse_dims(text: str) -> list[int]:
     """Read dimensions: 2^15..2^27 (every power of two), paper, or a list such as 768,2^20."""
@@ -180,9 +184,7 @@ def _run_group(cells: list[TimingCell], rows_file: Path, reporter: Reporter, bud
     together: list[TimingCell] = []
     room = limit
     for cell in cells:
-        if cell.memory_bytes > limit:
-            needs = environment.human_bytes(cell.memory_bytes)
-            reason = f"needs about {needs}, the memory limit is {environment.human_bytes(limit)}"
+        if reason := cell.too_large():
             row = {"status": "skipped", "reason": reason, "needed_bytes": cell.memory_bytes}
             _finish(cell, row, rows_file, reporter)
             continue
@@ -230,8 +232,7 @@ def _set_up(cell: TimingCell, X: NDArray) -> tuple[Candidate, Row]:
 
 def _finish(cell: TimingCell, row: Row, rows_file: Path, reporter: Reporter) -> None:
     append_row(rows_file, {"key": cell.key, **cell.identity, **row, **circumstances()})
-    name = f"{cell.encoder}, d = {cell.n_features:,}, {cell.n_bits:,} bits"
-    reporter.end(f"{name}: {_line(row)}", row.get("notes", ()))
+    reporter.end(f"{cell.describe()}: {_line(row)}", row.get("notes", ()))
 
 
 def _times(candidate: Candidate) -> Row:

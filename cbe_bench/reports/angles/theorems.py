@@ -3,18 +3,18 @@
 import math
 
 import numpy as np
+import pandas as pd
 
 from cbe_bench.evaluators import theory
 from cbe_bench.evaluators.angles import DELTA
 from cbe_bench.evaluators.intervals import share_interval, variance_interval
+from cbe_bench.reports.angles.tables import chosen, data_of
 from cbe_bench.reports.verdicts import (
     DATA_KINDS,
     NOT_REPRODUCED,
     REPRODUCED,
     VACUOUS,
     Verdict,
-    chosen,
-    data_of,
     judged,
     level_of_each,
 )
@@ -30,68 +30,66 @@ def variance_verdicts(cells: list[Row]) -> list[Verdict]:
     mine = chosen(cells, _FLIPPED)
     if not mine:
         return []
-    bound, share, low, high, needed = _theorem1_points(mine).T
-    says = bound < 1
-    claim = "The variance of cbe-rand is at most p (1 - p) / k + 32 rho (Theorem 1)"
+    points = _theorem1_points(mine)
+    says = ~points["trivial"]
     verdicts = []
     if not says.all():
         least = theory.variance_bound_least_dim(math.pi / 2, 1 << 40)
         found = (
-            f"at {int(np.sum(~says)):,} of {len(bound):,} points the bound is at least p (1 - p), which no mean of "
+            f"at {int(np.sum(~says)):,} of {len(points):,} points the bound is at least p (1 - p), which no mean of "
             f"bits exceeds; since rho >= 1 / sqrt(d), it says nothing of any vector up to d = {least:,.0f}"
         )
-        verdicts.append(
-            Verdict(
-                claim="S4-var",
-                statement=f"{claim}: where that is no less than p (1 - p).",
-                verdict=VACUOUS,
-                value=float(np.mean(~says)),
-                found=found,
-                rule="vacuous where bound >= p (1 - p); the value is the share of such points",
-                data=data_of(mine),
-            )
-        )
+        rule = "vacuous where bound >= p (1 - p)"
+        verdicts.append(_theorem1_verdict(points[~says], mine, "is no less than p (1 - p)", VACUOUS, found, rule))
     if says.any():
-        worst = int(np.argmax(np.where(says, high, -1)))
+        some = points[says]
         found = (
-            f"at {int(says.sum())} points the bound is below p (1 - p), down to {bound[says].min():.2f} of it; the "
-            f"variance is at most {high[worst]:.2g} of the bound; of the factor 32 no more than "
-            f"{max(float(needed.max()), 0.0):.2g} is shown to be needed at any of the {len(bound):,} points"
+            f"at {len(some)} points the bound is below p (1 - p), down to {some['bound'].min():.2f} of it; the "
+            f"variance is at most {some['high'].max():.2g} of the bound; of the factor 32 no more than "
+            f"{max(float(points['factor'].max()), 0.0):.2g} is shown to be needed at any of the {len(points):,} points"
         )
-        verdicts.append(
-            Verdict(
-                claim="S4-var",
-                statement=f"{claim}: where that says something.",
-                verdict=judged(bool(high[says].max() <= 1), bool(low[says].max() > 1)),
-                value=float(share[worst]),
-                low=float(low[worst]),
-                high=float(high[worst]),
-                found=found,
-                rule="every 99% simultaneous interval of variance / bound is at most 1; the value is the largest",
-                data=data_of(mine),
-            )
-        )
+        verdict = judged(bool(some["high"].max() <= 1), bool(some["low"].max() > 1))
+        rule = "every 99% simultaneous interval of variance / bound is at most 1"
+        verdicts.append(_theorem1_verdict(some, mine, "says something", verdict, found, rule))
     return verdicts
 
 
-def _theorem1_points(cells: list[Row]) -> np.ndarray:
-    """Return for every cell, angle and k > 1: bound / p (1 - p), variance / bound with its ends, the factor needed.
+def _theorem1_verdict(
+    points: pd.DataFrame, cells: list[Row], where: str, verdict: str, found: str, rule: str
+) -> Verdict:
+    worst = points.iloc[int(points["high"].argmax())]
+    return Verdict(
+        claim="S4-var",
+        statement=f"The variance of cbe-rand is at most p (1 - p) / k + 32 rho (Theorem 1): where that {where}.",
+        verdict=verdict,
+        value=worst["share"],
+        low=worst["low"],
+        high=worst["high"],
+        found=found,
+        rule=f"{rule}; the value is the largest variance / bound there",
+        data=data_of(cells),
+    )
+
+
+def _theorem1_points(cells: list[Row]) -> pd.DataFrame:
+    """Return for every cell, angle and k > 1: bound / p (1 - p), variance / bound with its ends, the factor it takes.
 
     The variance of a single bit is p (1 - p), whatever the bit; there is nothing to bound.
     """
     points = []
     level = level_of_each(sum(len(row["angles"]) * len(row["bits"]) for row in cells))
     for row in cells:
-        lows, highs = variance_interval(row["variance"], row["fourth_moment"], row["draws"], level)
+        lows, highs = variance_interval(row["variance"], row["kurtosis"], row["draws"], level)
         for i, theta in enumerate(row["angles"]):
             for j, k in enumerate(row["bits"]):
                 if k > 1:
                     rho, value, low, high = row["spreads"][i], row["variance"][i][j], lows[i, j], highs[i, j]
                     bound = theory.variance_bound(theta, k, rho)
-                    needed = (low - theory.iid_variance(theta, k)) / rho
-                    trivial = theory.largest_variance(theta)
-                    points.append((bound / trivial, value / bound, low / bound, high / bound, needed))
-    return np.array(points)
+                    factor = (low - theory.iid_variance(theta, k)) / rho
+                    trivial = theory.variance_bound_is_vacuous(theta, k, rho)
+                    relative = bound / theory.largest_variance(theta)
+                    points.append((trivial, relative, value / bound, low / bound, high / bound, factor))
+    return pd.DataFrame(points, columns=["trivial", "bound", "share", "low", "high", "factor"])
 
 
 def tail_verdicts(cells: list[Row]) -> list[Verdict]:
@@ -99,44 +97,51 @@ def tail_verdicts(cells: list[Row]) -> list[Verdict]:
     mine = chosen(cells, _FLIPPED)
     if not mine:
         return []
-    points = [(row, i, j) for row in mine for i in range(len(row["angles"])) for j in range(len(row["bits"]))]
-    met = [point for point in points if _hypothesis(*point)]
-    says = [point for point in met if not theory.tail_bound_is_vacuous(*_angle_and_bits(*point), DELTA)]
-    least, theta = min((theory.tail_bound_least_dim(theta, DELTA), theta) for theta in mine[0]["angles"])
-    beyond = max(row["beyond_theorem2"][i][j] / row["draws"] for row, i, j in points)
+    points = _theorem2_points(mine)
+    met = points[points["hypothesis"]]
+    says = met[~met["trivial"]]
     verdict, rule = VACUOUS, "vacuous where no point meets the hypothesis with a deviation below max(p, 1 - p)"
-    if says:
-        level = level_of_each(len(says))
-        lows = [share_interval(row["beyond_theorem2"][i][j], row["draws"], level)[0] for row, i, j in says]
-        verdict = REPRODUCED if max(map(float, lows)) < DELTA else NOT_REPRODUCED
-        rule = f"where the hypothesis is met, no 99% simultaneous interval of the frequency lies above {DELTA}"
+    if len(says):
+        verdict = judged(bool(says["high"].max() <= DELTA), bool(says["low"].max() > DELTA))
+        rule = f"where the hypothesis is met, every 99% simultaneous interval of the frequency is at most {DELTA}"
+    least, theta = min((theory.tail_bound_least_dim(theta, DELTA), theta) for theta in mine[0]["angles"])
     found = (
         f"the hypothesis on rho is met at {len(met)} of {len(points):,} points, at most with k = "
-        f"{max((_angle_and_bits(*point)[1] for point in met), default=0)}; at {len(says)} of these the deviation "
-        f"allowed can occur at all, which takes k >= {theory.tail_bound_least_bits(theta, DELTA):,} and d >= "
-        f"{least:.2g} at {theta / math.pi:.3g} pi. Hypothesis aside, at most {beyond:.2g} of the draws went beyond the "
+        f"{met['bits'].max() if len(met) else 0}; at {len(says)} of these the deviation allowed can occur at all, "
+        f"which takes k >= {theory.tail_bound_least_bits(theta, DELTA):,} and d >= {least:.2g} at "
+        f"{theta / math.pi:.3g} pi. Hypothesis aside, at most {points['share'].max():.2g} of the draws went beyond the "
         f"deviation; {_sigmas(mine)}"
     )
+    worst = points.iloc[int(points["high"].argmax())]
     return [
         Verdict(
             claim="S4-tail",
             statement="The estimate of cbe-rand is off by more than 4 log(k/delta) / sqrt(k) with a chance below "
             f"delta, here {DELTA} (Theorem 2).",
             verdict=verdict,
-            value=least,
+            value=worst["share"],
+            low=worst["low"],
+            high=worst["high"],
             found=found,
-            rule=f"{rule}; the value is the least d at which it could speak, over the angles",
+            rule=f"{rule}; the value is the largest share of draws that went beyond, at any point",
             data=data_of(mine),
         )
     ]
 
 
-def _angle_and_bits(row: Row, i: int, j: int) -> tuple[float, int]:
-    return row["angles"][i], row["bits"][j]
-
-
-def _hypothesis(row: Row, i: int, j: int) -> bool:
-    return bool(row["spreads"][i] <= theory.tail_largest_spread(*_angle_and_bits(row, i, j), DELTA))
+def _theorem2_points(cells: list[Row]) -> pd.DataFrame:
+    """Return for every cell, angle and k: the share of draws beyond Theorem 2's deviation, and what it speaks of."""
+    points = []
+    level = level_of_each(sum(len(row["angles"]) * len(row["bits"]) for row in cells))
+    for row in cells:
+        counts = np.array(row["beyond_theorem2"])
+        lows, highs = share_interval(counts, row["draws"], level)
+        for i, theta in enumerate(row["angles"]):
+            for j, k in enumerate(row["bits"]):
+                met = row["spreads"][i] <= theory.tail_largest_spread(theta, k, DELTA)
+                trivial = theory.tail_bound_is_vacuous(theta, k, DELTA)
+                points.append((k, counts[i, j] / row["draws"], lows[i, j], highs[i, j], met, trivial))
+    return pd.DataFrame(points, columns=["bits", "share", "low", "high", "hypothesis", "trivial"])
 
 
 def _sigmas(cells: list[Row]) -> str:
@@ -146,7 +151,7 @@ def _sigmas(cells: list[Row]) -> str:
         return "no dense pair was simulated"
     row = max(dense, key=lambda row: row["n_features"])
     i, k = len(row["angles"]) // 2, row["bits"][-1]
-    count, theta = row["beyond_3_sigma"][i][-1], row["angles"][i]
+    count, theta = row["beyond_3_sigma"][i], row["angles"][i]
     low, high = share_interval(count, row["draws"])
     iid = theory.iid_tail(theta, k, 3 * math.sqrt(theory.iid_variance(theta, k)))
     return (

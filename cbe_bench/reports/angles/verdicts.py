@@ -1,7 +1,6 @@
 """What the paper says of the angle estimate, judged: mean, sign flips, fall of the variance, and the theorems."""
 
 import math
-from dataclasses import asdict, fields
 
 import numpy as np
 import pandas as pd
@@ -9,8 +8,9 @@ from scipy.stats import norm
 
 from cbe_bench.evaluators import theory
 from cbe_bench.evaluators.intervals import log_variance_error, mean_interval, variance_interval
-from cbe_bench.reports.theorem_verdicts import corollary_verdicts, tail_verdicts, variance_verdicts
-from cbe_bench.reports.verdicts import Verdict, chosen, data_of, judged, level_of_each
+from cbe_bench.reports.angles.tables import chosen, data_of, simulations
+from cbe_bench.reports.angles.theorems import corollary_verdicts, tail_verdicts, variance_verdicts
+from cbe_bench.reports.verdicts import DATA_KINDS, Verdict, judged, level_of_each, verdict_table
 from cbe_bench.results import Row
 
 LARGEST_MEAN_WIDTH = 0.02
@@ -18,24 +18,26 @@ SLOPES = (-1.1, -0.9)
 RATIOS = (0.8, 1.25)
 FAILS, HOLDS = 2.0, 1.5
 """Variance, relative to independent bits, above which an embedding fails and below which it holds."""
+_WITHOUT = "cbe-rand without D"
 _HARD = ("smooth", "periodic")
 _SPAN = 4
-"""Doublings of k over which a slope is taken."""
+"""Doublings of k, up to d, over which a slope is taken."""
 
 
 def theory_verdicts(rows: list[Row]) -> pd.DataFrame:
     """Judge the claims of Sections 4 and 6.1, as far as there are rows for them."""
     done = [row for row in rows if row["status"] == "ok"]
-    cells = [row for row in done if row["part"] == "simulation"]
-    verdicts = [
-        *mean_verdicts(cells),
-        *variance_verdicts(cells),
-        *tail_verdicts(cells),
-        *sign_verdicts(cells),
-        *decay_verdicts(cells),
-        *corollary_verdicts([row for row in done if row["part"] == "features"]),
-    ]
-    return pd.DataFrame([asdict(verdict) for verdict in verdicts], columns=[field.name for field in fields(Verdict)])
+    cells, features = simulations(done), [row for row in done if row["part"] == "features"]
+    return verdict_table(
+        [
+            *mean_verdicts(cells),
+            *variance_verdicts(cells),
+            *tail_verdicts(cells),
+            *sign_verdicts(cells, features),
+            *decay_verdicts(cells),
+            *corollary_verdicts(features),
+        ]
+    )
 
 
 def mean_verdicts(cells: list[Row]) -> list[Verdict]:
@@ -46,8 +48,8 @@ def mean_verdicts(cells: list[Row]) -> list[Verdict]:
     level = level_of_each(sum(len(row["angles"]) for row in mine))
     points = []
     for row in mine:
-        mean, variance = (np.array(row[name])[:, -1] for name in ("mean", "variance"))
-        off = mean - np.array(row["angles"]) / math.pi
+        off = np.array(row["mean"]) - np.array(row["angles"]) / math.pi
+        variance = np.array(row["variance"])[:, -1]
         points += list(zip(off, *mean_interval(off, variance, row["draws"], level), strict=True))
     off, low, high = np.array(points).T
     worst = int(np.argmax(np.abs(off)))
@@ -80,14 +82,14 @@ def _ratios(cells: list[Row], level: float) -> dict[tuple[int, str], tuple[float
         i = int(np.argmin(np.abs(np.array(row["angles"]) - math.pi / 3)))
         iid = theory.iid_variance(row["angles"][i], row["bits"][-1])
         value = row["variance"][i][-1]
-        low, high = variance_interval(value, row["fourth_moment"][i][-1], row["draws"], level)
+        low, high = variance_interval(value, row["kurtosis"][i][-1], row["draws"], level)
         found[row["n_features"], row["pair"]] = value / iid, float(low) / iid, float(high) / iid
     return found
 
 
-def sign_verdicts(cells: list[Row]) -> list[Verdict]:
-    """Judge S4-D: without sign flips some pairs fail."""
-    without, flipped = chosen(cells, ["cbe-rand without D"], _HARD), chosen(cells, ["cbe-rand"], _HARD)
+def sign_verdicts(cells: list[Row], features: list[Row]) -> list[Verdict]:
+    """Judge S4-D: without sign flips some pairs fail; what happens to features is told."""
+    without, flipped = chosen(cells, [_WITHOUT], _HARD), chosen(cells, ["cbe-rand"], _HARD)
     level = level_of_each(len(without) + len(flipped))
     fails, holds = _ratios(without, level), _ratios(flipped, level)
     fails = {key: value for key, value in fails.items() if key in holds}
@@ -114,7 +116,7 @@ def sign_verdicts(cells: list[Row]) -> list[Verdict]:
             value=value,
             low=low,
             high=high,
-            found=found + _where_else(cells, level),
+            found=found + _where_else(cells, level) + _on_features(features),
             rule=rule,
             data=data_of([*without, *flipped]),
         )
@@ -124,7 +126,7 @@ def sign_verdicts(cells: list[Row]) -> list[Verdict]:
 def _where_else(cells: list[Row], level: float) -> str:
     """Say how cbe-rand does without D on dense pairs, and after a random Hadamard transform."""
     text = ""
-    dense = _ratios(chosen(cells, ["cbe-rand without D"], ["dense"]), level)
+    dense = _ratios(chosen(cells, [_WITHOUT], ["dense"]), level)
     if dense:
         text += f"; on dense pairs, without D, at most {max(dense.values())[0]:.2f} times"
     hadamard = _ratios(chosen(cells, ["cbe-rand without D after HD'"]), level)
@@ -132,6 +134,21 @@ def _where_else(cells: list[Row], level: float) -> str:
         key = max(hadamard, key=lambda key: hadamard[key][0])
         text += f"; after a random Hadamard transform instead of D up to {hadamard[key][0]:,.0f} times ({key[1]} pair)"
     return text
+
+
+def _on_features(rows: list[Row]) -> str:
+    """Say how much further the angles of features are off without D."""
+    with_d, without = (
+        [row["mean_error"][-1] for row in rows if row["method"] == method] for method in ("cbe-rand", _WITHOUT)
+    )
+    if not with_d or not without:
+        return ""
+    ratios = np.array(without) / np.mean(with_d)
+    data = f"{rows[0]['data']} ({DATA_KINDS[rows[0]['data_kind']]})"
+    return (
+        f"; on {data} angles are off by {ratios.min():.2f} to {ratios.max():.2f} times as much without D, on average "
+        f"over pairs, in {len(ratios)} draws at k = d"
+    )
 
 
 def decay_verdicts(cells: list[Row]) -> list[Verdict]:
@@ -178,7 +195,7 @@ def _slopes_and_ratios(cells: list[Row]) -> tuple[np.ndarray, np.ndarray]:
     slopes, ratios = [], []
     for row in cells:
         variance = np.array(row["variance"])
-        error = log_variance_error(variance, row["fourth_moment"], row["draws"])
+        error = log_variance_error(row["kurtosis"], row["draws"])
         first = -1 - _SPAN
         length = math.log(row["bits"][-1] / row["bits"][first])
         slope = np.log(variance[:, -1] / variance[:, first]) / length
