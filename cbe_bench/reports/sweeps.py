@@ -38,15 +38,19 @@ def sweep_table(rows: list[Row], parameter: str) -> pd.DataFrame:
 
 
 def course_table(rows: list[Row]) -> pd.DataFrame:
-    """Return the objective after each turn of learning, relative to where it began, of the longest runs."""
+    """Return the objective after each turn of learning, relative to that after the first.
+
+    Where learning begins, at random, the objective is larger by orders of magnitude and says nothing.
+    """
     lines = [
-        (row["n_bits"], row["n_learn"], row["seed"], turn, value / row["objective"][0])
+        (row["n_bits"], row["n_learn"], turn, value / row["objective"][1])
         for row in rows
-        if row["status"] == "ok" and "objective" in row
+        if row["status"] == "ok" and len(row.get("objective", ())) > 1
         for turn, value in enumerate(row["objective"])
+        if turn > 0
     ]
     keys = ["bits", "learn", "turn"]
-    frame = pd.DataFrame(lines, columns=["bits", "learn", "seed", "turn", "objective"])
+    frame = pd.DataFrame(lines, columns=[*keys, "objective"])
     return frame.groupby(keys)["objective"].agg(["mean", "min", "max"]).reset_index()
 
 
@@ -97,4 +101,5 @@ def _draw_course(axis: "Axes", course: pd.DataFrame) -> None:
     for i, (_, line) in enumerate(course.groupby(["bits", "learn"])):
         axis.plot(line["turn"], line["mean"], color=_COLOURS[i % 6], marker=_MARKS[i % 6], markersize=3.5)
         axis.fill_between(line["turn"], line["min"], line["max"], color=_COLOURS[i % 6], alpha=0.15, linewidth=0)
-    axis.set(xlabel="turns of learning", ylabel="objective, relative to its beginning")
+    axis.set(xlabel="turns of learning", ylabel="objective, relative to that after one turn")
+    axis.ticklabel_format(axis="y", useOffset=False)
