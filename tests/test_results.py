@@ -6,7 +6,7 @@ import pytest
 
 from cbe_bench.cache import whole_file
 from cbe_bench.errors import InputError
-from cbe_bench.results import append_row, cell_key, load_rows
+from cbe_bench.results import About, append_row, cell_key, load_experiment, load_experiments, load_rows, write_about
 
 
 def test_append_and_load_latest_of_each_key(tmp_path):
@@ -54,3 +54,25 @@ def test_whole_file_appears_whole_or_not_at_all(tmp_path):
         assert not path.exists()
     assert path.read_text() == "whole"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_experiment_has_its_own_rows_and_no_others(tmp_path):
+    folder = tmp_path / "one"
+    for key in ("old", "mine"):
+        append_row(folder / "rows.jsonl", {"key": key, "status": "ok"})
+    about = {"title": "One", "experiment": "retrieval", "scale": "smoke", "command": "cbe-bench run one.yaml"}
+    write_about(folder, About(**about, config={"bits": [8]}, labels={"mine": "cbe-rand"}))
+    (tmp_path / "no experiment").mkdir()
+    (found,) = load_experiments(tmp_path)
+    assert found.name == "one" and found.about.command == "cbe-bench run one.yaml"
+    assert found.rows == [{"key": "mine", "status": "ok", "label": "cbe-rand"}]
+
+
+def test_what_is_no_experiment_is_told(tmp_path):
+    with pytest.raises(InputError, match="no such folder"):
+        load_experiments(tmp_path / "missing")
+    with pytest.raises(InputError, match="holds no experiment"):
+        load_experiment(tmp_path)
+    (tmp_path / "experiment.json").write_text('{"title": 1}')
+    with pytest.raises(InputError, match="does not describe an experiment"):
+        load_experiment(tmp_path)

@@ -15,7 +15,7 @@ from cbe_bench.cli import main
 from cbe_bench.config import load_config
 from cbe_bench.environment import limited_memory
 from cbe_bench.kernels import parallel
-from cbe_bench.results import load_rows
+from cbe_bench.results import load_experiment, load_rows
 from cbe_bench.runner import open_data
 from cbe_bench.runner import retrieval as runner
 
@@ -63,7 +63,7 @@ def test_smoke_run_writes_rows_tables_and_figures(tmp_path):
     folder = tmp_path / "smoke" / "flickr"
     names = {path.name for path in folder.iterdir()}
     figures = {f"{name}.{kind}" for name in ("recall", "recall-asymmetric") for kind in ("png", "pdf")}
-    assert names == {"rows.jsonl", "environments.json", "table.csv", "recall.csv"} | figures
+    assert names == {"rows.jsonl", "experiment.json", "environments.json", "table.csv", "recall.csv"} | figures
     rows = rows_in(tmp_path)
     assert len(rows) == 8
     assert {row["status"] for row in rows} == {"ok"}
@@ -72,6 +72,9 @@ def test_smoke_run_writes_rows_tables_and_figures(tmp_path):
         assert row["depths"] == list(range(1, 101))
         assert np.all(np.diff(row["recall"]) >= 0)
         assert row["environment"] in json.loads((folder / "environments.json").read_text())
+    experiment = load_experiment(folder)
+    assert experiment.about.command.startswith(f"cbe-bench run {CONFIG} --scale smoke --set 'seeds=[0]' --set")
+    assert [row["label"] for row in experiment.rows] == [row["encoder"] for row in rows]
     table = pd.read_csv(folder / "table.csv")
     assert list(table["data_kind"].unique()) == ["synthetic"]
     assert len(table) == 8

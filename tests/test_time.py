@@ -124,6 +124,7 @@ def test_times_end_in_rows_tables_and_a_figure(tmp_path):
     folder = tmp_path / "time"
     assert {path.name for path in folder.iterdir()} == {
         "rows.jsonl",
+        "experiment.json",
         "environments.json",
         "times.csv",
         "table1.csv",

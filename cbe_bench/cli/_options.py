@@ -1,6 +1,7 @@
 """Options that several verbs share."""
 
 import re
+import shlex
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -56,3 +57,12 @@ def scale_option(text: str) -> Callable[[Any], Any]:
 def out_option(text: str) -> Callable[[Any], Any]:
     """Return the option for the folder results go to."""
     return click.option("--out", type=click.Path(path_type=Path), default="results", show_default=True, help=text)
+
+
+def command_line(verb: str, *arguments: object, **options: Any) -> str:
+    """Return what a person types for a verb with these arguments and options; an option with several values recurs."""
+    words = ["cbe-bench", verb, *map(str, arguments)]
+    for name, value in options.items():
+        for each in value if isinstance(value, tuple) else (value,):
+            words += [f"--{name.replace('_', '-')}", str(each)]
+    return shlex.join(words)

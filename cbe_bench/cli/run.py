@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from cbe_bench.cli._options import (
+    command_line,
     make_folder,
     memory_limit_option,
     out_option,
@@ -64,12 +65,12 @@ def command(
     from cbe_bench.config import load_config
     from cbe_bench.kernels import parallel
     from cbe_bench.reports import verdicts_on, write_report
-    from cbe_bench.results import load_rows
+    from cbe_bench.results import ROWS_FILE, About, load_experiment, write_about
     from cbe_bench.runner import experiment_runner, open_data
 
     settings = load_config(config, scale, overrides)
     folder = out / scale / settings.name
-    rows_file = folder / "rows.jsonl"
+    rows_file = folder / ROWS_FILE
     with (
         environment.limited_memory(memory_limit),
         parallel.threads(threads),
@@ -88,8 +89,16 @@ def command(
         except KeyboardInterrupt:
             progress.message("stopped; the same command goes on from here")
             raise SystemExit(130) from None
-        labels = plan.labels
-        rows = [{**row, "label": labels[row["key"]]} for row in load_rows(rows_file) if row["key"] in labels]
+        about = About(
+            title=settings.title,
+            experiment=settings.experiment,
+            scale=scale,
+            command=command_line("run", config, scale=scale, set=overrides),
+            config=settings.model_dump(mode="json"),
+            labels=plan.labels,
+        )
+        write_about(folder, about)
+        rows = load_experiment(folder).rows
         environment.write_description(folder / "environments.json")
         files = write_report(rows, settings, folder)
         progress.show_result(rows, files)

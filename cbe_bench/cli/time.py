@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from cbe_bench.cli._options import make_folder, memory_limit_option, out_option, rerun_option
+from cbe_bench.cli._options import command_line, make_folder, memory_limit_option, out_option, rerun_option
 
 
 @click.command(name="time")
@@ -65,10 +65,10 @@ def command(
     from cbe_bench.cli._progress import Progress
     from cbe_bench.kernels import parallel
     from cbe_bench.reports.timing import write_timing
-    from cbe_bench.results import load_rows
+    from cbe_bench.results import ROWS_FILE, About, load_experiment, write_about
     from cbe_bench.runner.timing import choose_methods, parse_dims, plan_times, run_times
 
-    rows_file = out / name / "rows.jsonl"
+    rows_file = out / name / ROWS_FILE
     with environment.limited_memory(memory_limit), parallel.threads(threads), Progress() as progress:
         cells = plan_times(choose_methods(methods), parse_dims(dims), bits, batch)
         make_folder(rows_file.parent)
@@ -77,8 +77,19 @@ def command(
         except KeyboardInterrupt:
             progress.message("stopped; the same command goes on from here")
             raise SystemExit(130) from None
-        wanted = {cell.key for cell in cells}
-        rows = [row for row in load_rows(rows_file) if row["key"] in wanted]
+        chosen = {"dims": dims, "bits": bits, "batch": batch, "threads": threads, "budget": budget}
+        if methods is not None:
+            chosen["methods"] = methods
+        about = About(
+            title="Encoding time",
+            experiment="time",
+            scale=name,
+            command=command_line("time", **chosen, name=name),
+            config=chosen,
+            labels={cell.key: cell.encoder for cell in cells},
+        )
+        write_about(rows_file.parent, about)
+        rows = load_experiment(rows_file.parent).rows
         environment.write_description(rows_file.parent / "environments.json")
         files = write_timing(rows, rows_file.parent)
         if as_json:
