@@ -13,6 +13,7 @@ the time, and each C begins where the one before it ended.
 
 import warnings
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +40,7 @@ _ROWS = 1024
 def train_machines(
     gram: Gram, classes: NDArray[np.int64], n_classes: int, costs: Sequence[float], tick: Tick
 ) -> Iterator[Columns]:
-    """Yield, for each C of rising costs, the coefficients beta of all machines: one row each vector, one column a class.
+    """Yield, for each C of rising costs, the coefficients beta of all machines: a row each vector, a column each class.
 
     `gram` has the inner products of the training rows, without what the intercept adds, and `classes` their classes,
     counted from 0.
@@ -47,16 +48,17 @@ def train_machines(
     y = np.where(classes[:, None] == np.arange(n_classes), 1, -1).astype(np.float32)
     beta, values = np.zeros_like(y), np.zeros_like(y)
     for number, cost in enumerate(costs):
-        left = _newton(gram, y, cost, beta, values, lambda share, at=number: tick((at + share) / len(costs)))
+        left = _newton(gram, y, cost, beta, values)
+        tick((number + 1) / len(costs))
         if left:
             warnings.warn(f"C = {cost:g}: {left} of {n_classes} machines have not quite converged", stacklevel=2)
         yield beta.copy()
 
 
-def _newton(gram: Gram, y: Columns, cost: float, beta: Columns, values: Columns, tick: Tick) -> int:
+def _newton(gram: Gram, y: Columns, cost: float, beta: Columns, values: Columns) -> int:
     """Bring beta and the values to the minimum; return how many machines are not there when turns are used up."""
     todo = np.arange(y.shape[1])
-    for turn in range(_MOST_TURNS):
+    for _ in range(_MOST_TURNS):
         slack = np.maximum(0, 1 - y[:, todo] * values[:, todo])
         off = np.abs(beta[:, todo] / np.float32(2 * cost) - y[:, todo] * slack).max(axis=0)
         todo, slack, off = todo[off > TOLERANCE], slack[:, off > TOLERANCE], off[off > TOLERANCE]
@@ -69,13 +71,12 @@ def _newton(gram: Gram, y: Columns, cost: float, beta: Columns, values: Columns,
         step = _step(y[:, todo], cost, (beta[:, todo], values[:, todo]), (better, change))
         beta[:, todo] += step * better
         values[:, todo] += step * change
-        tick((turn + 1) / _MOST_TURNS)
     return len(todo)
 
 
 def _solve(gram: Gram, y: Columns, cost: float, active: NDArray[np.bool_], start: Columns, exact: NDArray) -> Columns:
     """Solve (K + 1/(2C)) beta = y on the active rows, beta = 0 elsewhere, to residuals of at most `exact`."""
-    ridge = np.float32(1 / (2 * cost))
+    ridge: Any = np.float32(1 / (2 * cost))
     beta = start * active
     rest = (y - _times(gram, beta) - ridge * beta) * active
     direction, size = rest.copy(), _dot(rest, rest)
