@@ -176,7 +176,7 @@ class ClassificationConfig(Config):
 
     sizes = {
         "smoke": {"train": 8, "validation": 4, "test": 4},
-        "quick": {"train": 20, "validation": 10, "test": 10},
+        "quick": {"train": 10, "validation": 5, "test": 5},
         "paper": {"train": 100, "validation": 50, "test": 50},
     }
 
@@ -190,12 +190,7 @@ class ClassificationConfig(Config):
     """Rows of each class that the cost is chosen on."""
     test: Positive
     """Rows of each class that accuracy is taken on."""
-    costs: Annotated[tuple[Annotated[float, Field(gt=0, allow_inf_nan=False)], ...], Field(min_length=1)] = (
-        0.1,
-        1.0,
-        10.0,
-        100.0,
-    )
+    costs: Annotated[tuple[Annotated[float, Field(gt=0, allow_inf_nan=False)], ...], Field(min_length=1)]
     """Values of C to choose from, for vectors of unit length."""
 
     _unique_costs = field_validator("costs")(_no_repetition)
