@@ -175,8 +175,8 @@ class ClassificationConfig(Config):
     """How well linear classifiers of codes do, beside those of the features themselves."""
 
     sizes = {
-        "smoke": {"train": 8, "validation": 4, "test": 4},
-        "quick": {"train": 10, "validation": 5, "test": 5},
+        "smoke": {"train": 4, "validation": 2, "test": 2},
+        "quick": {"train": 8, "validation": 4, "test": 4},
         "paper": {"train": 100, "validation": 50, "test": 50},
     }
 

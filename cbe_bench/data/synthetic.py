@@ -101,7 +101,7 @@ class SyntheticFeatures(Features):
     @staticmethod
     def rows_for(per_class: int) -> int:
         """Return how many rows bring, all but surely, so many of every class: five standard deviations more."""
-        return int(_CLASSES * (per_class + 5 * np.sqrt(per_class) + 15))
+        return int(_CLASSES * (per_class + 5 * np.sqrt(per_class) + 8))
 
     def _describe(self, block: int) -> tuple[Matrix, NDArray[np.int64]]:
         rng = self._rng(1, block)

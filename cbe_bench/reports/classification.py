@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _ORIGINAL = "original"
+_ASIDE = 1.05
+"""Methods stand this far apart in the figure, as a factor of bytes, so that none hides the spread of another."""
 _PANELS = {
     "accuracy": "asymmetric (trained on codes, tested on real projections)",
     "symmetric": "symmetric (trained and tested on codes)",
@@ -124,6 +126,9 @@ def accuracy_figure(table: pd.DataFrame, title: str, label: str) -> "Figure":
             _draw(axis, table, column)
             axis.set_title(how)
             axis.set(xscale="log", xlabel="bytes of a vector")
+            sizes = sorted({int(size) for size in table["bytes"].dropna()})
+            axis.set_xticks(sizes, [f"{size:,}" for size in sizes], fontsize=7)
+            axis.minorticks_off()
         axes[0].set_ylabel("accuracy on the test rows, %")
         axes[1].legend(loc="lower right", framealpha=0.9, fontsize=7)
         figure.suptitle(title, fontsize=10.5, parse_math=False)
@@ -133,11 +138,13 @@ def accuracy_figure(table: pd.DataFrame, title: str, label: str) -> "Figure":
 
 def _draw(axis: "Axes", table: pd.DataFrame, column: str) -> None:
     codes = table[table["encoder"] != _ORIGINAL]
-    for encoder, (colour, dash) in line_styles(list(dict.fromkeys(codes["encoder"]))).items():
+    styles = line_styles(list(dict.fromkeys(codes["encoder"])))
+    for number, (encoder, (colour, dash)) in enumerate(styles.items()):
+        aside = _ASIDE ** (number - (len(styles) - 1) / 2)
         line = codes[codes["encoder"] == encoder].dropna(subset=[column]).sort_values("bytes")
         style: Any = {"fmt": dash, "color": colour, "label": encoder, "marker": "o", "ms": 3, "capsize": 2}
         style |= {"linewidth": BROAD[encoder], "elinewidth": 1.4, "zorder": 1} if encoder in BROAD else {}
-        axis.errorbar(line["bytes"], line[column], line[f"{column}_std"].fillna(0), **style)
+        axis.errorbar(line["bytes"] * aside, line[column], line[f"{column}_std"].fillna(0), **style)
     original = table[table["encoder"] == _ORIGINAL].dropna(subset=["accuracy"])
     style = {"fmt": "s", "ms": 4, "color": "0.2", "capsize": 2, "label": "original, float32"}
     axis.errorbar(original["bytes"], original["accuracy"], original["accuracy_std"].fillna(0), **style)
