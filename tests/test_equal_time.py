@@ -121,7 +121,7 @@ def test_calibration_finds_the_bits_of_an_encoder_of_known_cost(cost, expected, 
     overrides = [
         "fixed=[time]",
         "encoders=[cbe-rand, cbe-opt, lsh]",
-        "bits=[500]",
+        "bits=[250, 500]",
         "data.dim=1000",
         "data.keep_dims=null",
     ]
