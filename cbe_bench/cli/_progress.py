@@ -10,7 +10,7 @@ from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 from rich.table import Table
 
-from cbe_bench.environment import human_bytes, memory_limit
+from cbe_bench.environment import human_bytes, memory_limit, peak_memory
 from cbe_bench.results import Row
 from cbe_bench.runner.common import BasePlan
 
@@ -37,7 +37,7 @@ class Progress:
         self._forecast_left = 0.0
         self._forecast_step = 0.0
         self._forecast_done = 0.0
-        self._started = time.perf_counter()
+        self._created = self._started = time.perf_counter()
         self._cells = self._ended = 0
 
     def __enter__(self) -> Self:
@@ -146,7 +146,9 @@ class Progress:
             status: sum(row["status"] == status for row in rows) for status in ("ok", "skipped", "failed", "timeout")
         }
         again = "; --rerun failed tries them again" if counts["failed"] + counts["timeout"] else ""
-        self.message(", ".join(f"{count} {status}" for status, count in counts.items() if count) + again)
+        ended = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+        cost = f"{duration(time.perf_counter() - self._created)}, {human_bytes(peak_memory())} of memory at most"
+        self.message(f"{ended}{again} ({cost})")
         for name in files:
             self.message(f"wrote {name}")
 
