@@ -52,6 +52,8 @@ class Progress:
         """Take the bars away."""
         if self._overall is not None:
             self._bars.stop()
+            for task in self._bars.task_ids:
+                self._bars.remove_task(task)
             self._overall = self._step = None
 
     def message(self, text: str) -> None:
@@ -60,9 +62,10 @@ class Progress:
 
     def begin(self, n_cells: int, seconds: float) -> None:
         """Show the bars for this many cells."""
-        self._cells = n_cells
-        self._forecast_left = seconds
+        self._cells, self._ended = n_cells, 0
+        self._forecast_left, self._forecast_done = seconds, 0.0
         self._started = time.perf_counter()
+        self.stop()
         if self._live and n_cells:
             self._bars.start()
             self._overall = self._bars.add_task("all cells", total=1.0, note="")
