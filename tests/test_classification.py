@@ -383,3 +383,13 @@ def test_a_file_of_the_user_is_read_as_it_is(tmp_path, rng):
         np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1, rtol=1e-5)
         assert evaluator.original(silent)["accuracy"] > 0.3
     assert json.dumps(split.names.tolist()) == json.dumps(list(range(12)))
+
+
+def test_a_bad_row_of_any_seed_ends_the_run_before_it_begins(tmp_path, rng):
+    file = toy_file(tmp_path / "toy.h5", rng, rows=12 * 40)
+    with h5py.File(file, "r+") as stored:
+        stored["features"][3] = np.nan
+    many = ["--set", "encoders=[cbe-rand]", "--set", f"seeds={list(range(30))}"]
+    result = run(tmp_path / "out", file, *many, code=2)
+    assert "row 3 holds NaN or infinite values" in result.output
+    assert not list((tmp_path / "out").rglob("rows.jsonl"))

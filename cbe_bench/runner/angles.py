@@ -24,7 +24,7 @@ from cbe_bench.evaluators.distortion import TrueAngles, angle_errors, true_angle
 from cbe_bench.evaluators.pairs import KINDS, make_plane
 from cbe_bench.evaluators.theory import iid_variance
 from cbe_bench.kernels.parallel import blas_threads, thread_count
-from cbe_bench.results import Row, append_row
+from cbe_bench.results import Row
 from cbe_bench.runner.common import (
     BASE_BYTES,
     OPERATIONS_A_SECOND,
@@ -33,9 +33,7 @@ from cbe_bench.runner.common import (
     Reporter,
     derive_seed,
     done_keys,
-    going_on,
-    row_of,
-    run_cell,
+    run_pending,
 )
 
 ANGLES = tuple(twelfths * math.pi / 12 for twelfths in (1, 2, 3, 4, 6, 8, 10))
@@ -225,16 +223,7 @@ def run_plan(
     plan: Plan, rows_file: Path, reporter: Reporter, *, rerun: str | None = None, timeout: float | None = None
 ) -> Plan:
     """Run the pending cells, whether anew or not; every one ends in a row, appended before the next begins."""
-    if len(plan.pending) < len(plan.cells):
-        reporter.message(going_on(len(plan.cells) - len(plan.pending), len(plan.cells), rows_file))
-    reporter.begin(len(plan.pending), sum(cell.seconds for cell in plan.pending))
-    for cell in plan.pending:
-        if reason := cell.too_large():
-            row = row_of(plan, cell, "skipped", reason, {})
-        else:
-            row = run_cell(plan, cell, _work(plan, cell), reporter, timeout)
-        append_row(rows_file, row)
-        reporter.end(f"{cell.describe()}: {_line(row)}")
+    run_pending(plan, rows_file, reporter, partial(_work, plan), _line, timeout)
     return plan
 
 
@@ -270,8 +259,6 @@ def _encode(cell: FeatureCell, sample: Sample, tick: Tick) -> Row:
 
 def _line(row: Row) -> str:
     """Tell how a cell ended."""
-    if row["status"] != "ok":
-        return f"{row['status']}: {row['reason']}"
     k = row["bits"][-1]
     if row["part"] == "features":
         text = f"angles off by {row['mean_error'][-1]:.4f} pi on average, {row['worst_error'][-1]:.4f} at worst"

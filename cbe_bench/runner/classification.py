@@ -6,7 +6,6 @@ and its training rows, which are held in memory; held rows are read block by blo
 
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -20,18 +19,18 @@ from cbe_bench.data.splits import PROTOCOLS, ClassSplit, Split, make_class_split
 from cbe_bench.encoders import make_encoder
 from cbe_bench.evaluators.classification import ClassificationEvaluator, evaluation_bytes, evaluation_work
 from cbe_bench.kernels.parallel import thread_count
-from cbe_bench.results import Row, append_row
+from cbe_bench.results import Row
 from cbe_bench.runner.common import (
     BASE_BYTES,
     OPERATIONS_A_SECOND,
     BasePlan,
     EncoderCell,
     Reporter,
+    check_rows,
     derive_seed,
     done_keys,
-    going_on,
-    row_of,
-    run_cell,
+    kept_for_seed,
+    run_pending,
 )
 
 _FLOAT_BITS = 32
@@ -125,19 +124,12 @@ def run_plan(
     plan: Plan, rows_file: Path, reporter: Reporter, *, rerun: str | None = None, timeout: float | None = None
 ) -> Plan:
     """Run the pending cells, whether anew or not; every one ends in a row, appended before the next begins."""
-    if len(plan.pending) < len(plan.cells):
-        reporter.message(going_on(len(plan.cells) - len(plan.pending), len(plan.cells), rows_file))
-    reporter.begin(len(plan.pending), sum(cell.seconds for cell in plan.pending))
-    for seed, cells in groupby(plan.pending, key=lambda cell: cell.seed):
-        evaluator: ClassificationEvaluator | None = None
-        for cell in cells:
-            if reason := cell.too_large():
-                row = row_of(plan, cell, "skipped", reason, {})
-            else:
-                evaluator = evaluator or _prepare(plan, seed, reporter)
-                row = run_cell(plan, cell, partial(_evaluate, evaluator, cell), reporter, timeout)
-            append_row(rows_file, row)
-            reporter.end(f"{cell.describe()}: {_line(row)}", row.get("notes", ()))
+    splits = [_split(plan.config, plan.features, seed) for seed in {cell.seed for cell in plan.pending}]
+    if splits:
+        used = [rows for split in splits for rows in (split.train, split.held)]
+        check_rows(plan.features, np.unique(np.concatenate(used)))
+    evaluator = kept_for_seed(lambda seed: _prepare(plan, seed, reporter))
+    run_pending(plan, rows_file, reporter, lambda cell: partial(_evaluate, evaluator(cell.seed), cell), _line, timeout)
     return plan
 
 
@@ -182,7 +174,5 @@ def _evaluate(evaluator: ClassificationEvaluator, cell: EncoderCell, tick: Tick)
 
 def _line(row: Row) -> str:
     """Tell how a cell ended."""
-    if row["status"] != "ok":
-        return f"{row['status']}: {row['reason']}"
     symmetric = f", symmetric {row['accuracy_symmetric']:.3f}" if "accuracy_symmetric" in row else ""
     return f"accuracy {row['accuracy']:.3f}{symmetric}  ({row['seconds']:.1f} s)"

@@ -9,23 +9,29 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cbe_bench import environment
 from cbe_bench.config import BaseConfig, EncoderConfig
 from cbe_bench.data.catalogue import hint
-from cbe_bench.data.features import Features
+from cbe_bench.data.features import Features, check_values
 from cbe_bench.data.formats import open_features
 from cbe_bench.data.prepared import Tick
 from cbe_bench.data.synthetic import SyntheticFeatures
 from cbe_bench.errors import InputError
-from cbe_bench.kernels.parallel import thread_count
-from cbe_bench.results import Row, cell_key, load_rows
+from cbe_bench.kernels.parallel import slices, thread_count
+from cbe_bench.results import Row, append_row, cell_key, load_rows
 
 BASE_BYTES = 400 << 20
 """The interpreter, its libraries and a few blocks of data."""
 OPERATIONS_A_SECOND = 5e10
 """What one core does of a matrix product; forecasts of time rest on it and are rough."""
+
+
+Prepared = TypeVar("Prepared")
 
 
 class Reporter(Protocol):
@@ -182,6 +188,52 @@ def run_cell(
             status, reason = "failed", f"{type(error).__name__}: {error}"
     metrics |= {"seconds": round(time.perf_counter() - start, 3), "notes": notes}
     return row_of(plan, cell, status, reason, metrics)
+
+
+def run_pending(
+    plan: BasePlan,
+    rows_file: Path,
+    reporter: Reporter,
+    work: Callable[[Any], Callable[[Tick], Row]],
+    line: Callable[[Row], str],
+    timeout: float | None,
+) -> None:
+    """Run the pending cells; every one ends in a row, appended before the next begins.
+
+    `work` returns what a cell has to do, as `run_cell` takes it, and `line` tells how a cell has ended.
+    """
+    if len(plan.pending) < len(plan.cells):
+        reporter.message(going_on(len(plan.cells) - len(plan.pending), len(plan.cells), rows_file))
+    reporter.begin(len(plan.pending), sum(cell.seconds for cell in plan.pending))
+    for cell in plan.pending:
+        if reason := cell.too_large():
+            row = row_of(plan, cell, "skipped", reason, {})
+        else:
+            row = run_cell(plan, cell, work(cell), reporter, timeout)
+        append_row(rows_file, row)
+        told = line(row) if row["status"] == "ok" else f"{row['status']}: {row['reason']}"
+        reporter.end(f"{cell.describe()}: {told}", row.get("notes", ()))
+
+
+def kept_for_seed(prepare: Callable[[int], Prepared]) -> Callable[[int], Prepared]:
+    """Return `prepare`, but keep what it made for the last seed, and free that before it makes something new."""
+    kept: dict[int, Prepared] = {}
+
+    def prepared(seed: int) -> Prepared:
+        if seed not in kept:
+            kept.clear()
+            kept[seed] = prepare(seed)
+        return kept[seed]
+
+    return prepared
+
+
+def check_rows(features: Features, rows: NDArray[np.int64]) -> None:
+    """Read rows, sorted, once, so that bad ones end a run before it begins; drawn data need no check."""
+    if isinstance(features, SyntheticFeatures):
+        return
+    for part in slices(len(rows), max(1, (1 << 27) // (4 * features.n_features))):
+        check_values(features.read(rows[part]), rows[part], features.source)
 
 
 def done_keys(rows_file: Path, rerun: str | None) -> set[str]:

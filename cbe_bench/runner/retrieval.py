@@ -6,7 +6,6 @@ and cells of an encoder whose codes are nested share one pass over the data, the
 
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +14,13 @@ import numpy as np
 import cbe_bench
 from cbe_bench import environment
 from cbe_bench.config import EncoderConfig, RetrievalConfig
-from cbe_bench.data.features import Features, check_values
+from cbe_bench.data.features import Features
 from cbe_bench.data.prepared import PreparedData, Tick
 from cbe_bench.data.splits import PROTOCOLS, Split, make_split
-from cbe_bench.data.synthetic import SyntheticFeatures
 from cbe_bench.encoders import Encoder, encoder_classes, make_encoder
 from cbe_bench.evaluators.retrieval import RetrievalEvaluator, evaluation_bytes, evaluation_work
-from cbe_bench.kernels.parallel import slices, thread_count
-from cbe_bench.results import Row, append_row
+from cbe_bench.kernels.parallel import thread_count
+from cbe_bench.results import Row
 from cbe_bench.runner.calibration import Calibration, calibrate, calibrations, known_bits
 from cbe_bench.runner.common import (
     BASE_BYTES,
@@ -30,11 +28,11 @@ from cbe_bench.runner.common import (
     BasePlan,
     EncoderCell,
     Reporter,
+    check_rows,
     derive_seed,
     done_keys,
-    going_on,
-    row_of,
-    run_cell,
+    kept_for_seed,
+    run_pending,
 )
 
 
@@ -181,34 +179,18 @@ def run_plan(
     if plan.calibrations:
         calibrate(plan.calibrations, plan.config, rows_file, reporter, anew=rerun == "all")
         plan = make_plan(plan.config, plan.scale, plan.features, rows_file, rerun=rerun)
-    if len(plan.pending) < len(plan.cells):
-        reporter.message(going_on(len(plan.cells) - len(plan.pending), len(plan.cells), rows_file))
-    reporter.begin(len(plan.pending), sum(cell.seconds for cell in plan.pending))
-    for seed, cells in groupby(plan.pending, key=lambda cell: cell.seed):
-        evaluator: RetrievalEvaluator | None = None
-        for cell in cells:
-            if reason := cell.too_large():
-                row = row_of(plan, cell, "skipped", reason, {})
-            else:
-                evaluator = evaluator or _prepare(plan, seed, reporter, block_rows)
-                row = run_cell(plan, cell, partial(_evaluate, evaluator, cell), reporter, timeout)
-            append_row(rows_file, row)
-            reporter.end(f"{cell.describe()}: {_line(row)}", row.get("notes", ()))
+    evaluator = kept_for_seed(lambda seed: _prepare(plan, seed, reporter, block_rows))
+    run_pending(plan, rows_file, reporter, lambda cell: partial(_evaluate, evaluator(cell.seed), cell), _line, timeout)
     return plan
 
 
 def _check_files(plan: Plan) -> None:
-    """Read all rows of all seeds once, so that bad ones end the run before it begins.
-
-    One seed alone is checked as its true neighbours are sought, and drawn data need no check.
-    """
+    """Check all rows of all seeds before the run begins; one seed alone is checked as its neighbours are sought."""
     seeds = {cell.seed for cell in plan.pending}
-    if len(seeds) < 2 or isinstance(plan.features, SyntheticFeatures):
-        return
-    splits = [_split(plan.config, plan.features, seed) for seed in seeds]
-    rows = np.unique(np.concatenate([used for split in splits for used in (split.queries, split.database)]))
-    for part in slices(len(rows), max(1, (1 << 27) // (4 * plan.features.n_features))):
-        check_values(plan.features.read(rows[part]), rows[part], plan.features.source)
+    if len(seeds) > 1:
+        splits = [_split(plan.config, plan.features, seed) for seed in seeds]
+        used = [rows for split in splits for rows in (split.queries, split.database)]
+        check_rows(plan.features, np.unique(np.concatenate(used)))
 
 
 def _prepare(plan: Plan, seed: int, reporter: Reporter, block_rows: int | None) -> RetrievalEvaluator:
@@ -260,7 +242,5 @@ def _encoder_for(cell: Cell) -> Encoder:
 
 def _line(row: Row) -> str:
     """Tell how a cell ended."""
-    if row["status"] != "ok":
-        return f"{row['status']}: {row['reason']}"
     values = f"recall@{row['depths'][-1]} {row['recall'][-1]:.3f}, asymmetric {row['recall_asymmetric'][-1]:.3f}"
     return f"{values}  ({row['seconds']:.1f} s)"
