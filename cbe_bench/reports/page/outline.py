@@ -40,7 +40,7 @@ PARTS = (
         title="Table 2: time to encode a vector",
         lead="Milliseconds to make d bits of d dimensions on one core; the paper's values in brackets. A dash is what "
         "did not fit in memory, with the bytes it needs.",
-        experiments=("time", "batch"),
+        experiments=("time",),
         opened=("table2",),
     ),
     Part(
@@ -60,7 +60,6 @@ PARTS = (
             "cifar10-51200",
             "fashion",
             "mnist",
-            "quickdraw",
             "flickr",
             "imagenet25600",
             "imagenet51200",
