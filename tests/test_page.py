@@ -17,9 +17,11 @@ from cbe_bench.reports.claims import judge
 from cbe_bench.reports.errata import ERRATA
 from cbe_bench.reports.page import write_page
 from cbe_bench.reports.page.cells import read_grid
+from cbe_bench.reports.page.claimed import counts, gathered
 from cbe_bench.reports.page.content import row_seconds
 from cbe_bench.reports.page.words import duration
 from cbe_bench.reports.readme import updated, write_readme
+from cbe_bench.reports.verdicts import Verdict
 from cbe_bench.results import About, append_row, load_experiment, load_experiments, write_about
 
 ROOT = Path(__file__).parents[1]
@@ -175,19 +177,40 @@ def test_every_verdict_is_on_the_page_and_in_its_twin(results):
     document, _, twin = page_of(results)
     verdicts = judge(load_experiments(results))
     assert verdicts
-    claims = document.texts["claims"]
     table = twin.split("## The claims")[1].split("\n## ")[0]
     lines = [line for line in table.splitlines() if line.startswith("|")][2:]
     assert len(lines) == len(verdicts)
     for verdict, line in zip(verdicts, lines, strict=True):
-        assert verdict.claim in claims
-        assert verdict.statement in claims
-        assert line.startswith(f"| {verdict.claim} | {verdict.statement}")
-        assert line.endswith(f"| {verdict.verdict} |")
-    for word in ("reproduced", "not reproduced", "vacuous", "not tested"):
-        count = sum(verdict.verdict == word for verdict in verdicts)
+        for said in (verdict.claim, verdict.statement, verdict.found, verdict.rule, verdict.data):
+            assert said in document.texts["claims"]
+        assert line.startswith(f"| {verdict.claim} |")
+        assert line.endswith(f"| **{verdict.verdict}** |")
+    found = re.findall(r"\n(reproduced|not reproduced|vacuous|not tested)\n", document.texts["claims"])
+    assert found == [verdict.verdict for verdict in verdicts]
+    for word, count in counts(gathered(verdicts)).items():
         assert re.search(rf"\b{count}\s+{word}", document.texts["summary"])
         assert f"**{count}** {word}" in twin
+
+
+def made_up(verdict, kind, statement="s"):
+    return Verdict(claim="x", statement=statement, verdict=verdict, value=1.0, found="", rule="r", data="", kind=kind)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "stands"),
+    [
+        ([("reproduced", "real"), ("not reproduced", "synthetic")], "reproduced"),
+        ([("reproduced", "real"), ("not reproduced", "real")], "not reproduced"),
+        ([("not tested", "real"), ("reproduced", "real")], "reproduced"),
+        ([("vacuous", "simulated"), ("not tested", "simulated")], "vacuous"),
+        ([("not reproduced", "synthetic")], "not reproduced"),
+        ([("not tested", "")], "not tested"),
+    ],
+)
+def test_a_claim_stands_as_on_the_weightiest_data(verdicts, stands):
+    claims = gathered([*(made_up(*one) for one in verdicts), made_up("vacuous", "real", statement="another")])
+    assert [claim.verdict for claim in claims] == [stands, "vacuous"]
+    assert sum(counts(claims).values()) == 2
 
 
 def test_synthetic_data_are_called_so(results):

@@ -12,13 +12,13 @@ import cbe_bench
 from cbe_bench.cache import whole_file
 from cbe_bench.errors import InputError
 from cbe_bench.reports.advice import choices, summaries
-from cbe_bench.reports.claims import judge
+from cbe_bench.reports.claims import claims_markdown, judge
 from cbe_bench.reports.errata import ERRATA
 from cbe_bench.reports.page.cells import dimensions, number, recall
+from cbe_bench.reports.page.claimed import counts, gathered
 from cbe_bench.reports.page.content import KIND_NAMES, Section, chapters, sorted_kinds
 from cbe_bench.reports.page.images import data_address
-from cbe_bench.reports.page.words import counted, duration, interval, markdown_cell, measured
-from cbe_bench.reports.verdicts import VERDICTS
+from cbe_bench.reports.page.words import counted, duration, interval, markdown_cell
 from cbe_bench.results import ABOUT_FILE, Experiment, load_experiments
 
 PIECES = ("claims", "advice")
@@ -57,14 +57,18 @@ def load_results(folder: Path) -> dict[str, Any]:
     sections = [section for chapter in parts for section in chapter.sections] + others
     by_data = sorted(sections, key=lambda section: section.kinds[0] == "synthetic")
     verdicts = judge(experiments)
+    claims = gathered(verdicts)
     return {
         "version": cbe_bench.__version__,
         "scale": scale,
         "verdicts": verdicts,
-        "counts": {name: sum(one.verdict == name for one in verdicts) for name in VERDICTS},
+        "claims": claims,
+        "counts": counts(claims),
         "chapters": parts,
         "others": others,
         "sections": sections,
+        "names": {section.name for section in sections},
+        "rows": sum(len(section.experiment.rows) for section in sections),
         "data": _data_by_kind(sections),
         "environments": _environments(sections),
         "ended": _last_day(experiments),
@@ -111,7 +115,7 @@ def _render(template: str, facts: dict[str, Any], base: Path) -> str:
         "dimensions": dimensions,
         "duration": duration,
         "interval": interval,
-        "measured": measured,
+        "claims_markdown": claims_markdown,
         "counted": counted,
     }
     environment.filters["cell"] = markdown_cell

@@ -16,12 +16,9 @@ def duration(seconds: float) -> str:
 
 def interval(verdict: Verdict) -> str:
     """Write the interval of a verdict; nothing where it has none."""
-    return f"[{number(verdict.low)}, {number(verdict.high)}]" if verdict.low == verdict.low else ""
-
-
-def measured(verdict: Verdict) -> str:
-    """Write the value of a verdict with its interval."""
-    return f"{number(verdict.value)} {interval(verdict)}".strip()
+    ends = (verdict.low, verdict.high)
+    known = all(end == end for end in ends) and ends != (verdict.value, verdict.value)
+    return f"[{number(ends[0])}, {number(ends[1])}]" if known else ""
 
 
 def counted(found: Iterable[tuple[str, int]], n: int) -> str:

@@ -22,8 +22,7 @@
     if (event.target.closest("a") && !wide.matches) contents.open = false;
   });
 
-  const key = (row, column) => {
-    const cell = row.cells[column];
+  const key = (cell) => {
     const text = cell.dataset.key ?? cell.textContent.trim();
     const size = text === "inf" ? Infinity : Number(text);
     return text !== "" && !Number.isNaN(size) ? size : text;
@@ -37,9 +36,12 @@
       const down = head.getAttribute("aria-sort") === "ascending";
       heads.forEach((other) => other.removeAttribute("aria-sort"));
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
-      const body = table.tBodies[0];
-      const rows = [...body.rows].sort((a, b) => compare(key(a, column), key(b, column)) * (down ? -1 : 1));
-      body.append(...rows);
+      // A table of several bodies is sorted body by body, each by its first line.
+      const bodies = [...table.tBodies];
+      const items = bodies.length > 1 ? bodies : [...bodies[0].rows];
+      const cell = (item) => (item.rows ? item.rows[0] : item).cells[column];
+      items.sort((a, b) => compare(key(cell(a)), key(cell(b))) * (down ? -1 : 1));
+      (bodies.length > 1 ? table : bodies[0]).append(...items);
     }));
   }
 
