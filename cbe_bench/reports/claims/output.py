@@ -69,7 +69,7 @@ def write_claims(verdicts: Sequence[Verdict], folder: Path) -> list[str]:
 def load_claims(path: Path) -> list[Verdict]:
     """Read the verdicts of a claims.json."""
     try:
-        plain = json.loads(path.read_text())
+        plain: list[dict[str, Any]] = json.loads(path.read_text())
         return [Verdict(**{key: math.nan if value is None else value for key, value in one.items()}) for one in plain]
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; `cbe-bench reproduce` writes it") from None
