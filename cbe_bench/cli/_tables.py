@@ -1,4 +1,4 @@
-"""Tables in the terminal: as wide as it is, or as their content where there is none."""
+"""Tables of several verbs in the terminal."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,26 +11,29 @@ from cbe_bench.reports.claims import measured
 from cbe_bench.reports.verdicts import NOT_REPRODUCED, REPRODUCED, VACUOUS, VERDICTS, Verdict
 
 _COLOURS = {REPRODUCED: "green", NOT_REPRODUCED: "red", VACUOUS: "yellow"}
+_WIDTH = 150
+"""Columns of a table that goes to a file, which has no width."""
 
 
-def show(table: Table) -> None:
-    """Print a table; a file has no width."""
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=max(1, Console(width=10_000).measure(table).maximum))
-    console.print(table)
+def wide_console() -> Console:
+    """Return a console as wide as the terminal; a file has no width and gets one."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(width=_WIDTH, highlight=False)
 
 
 def show_claims(verdicts: Sequence[Verdict]) -> None:
-    """Print each claim with its verdict, what was measured and on what; then how many there are of each."""
+    """Print each claim with its verdict, what was measured and on what; then why some were not reproduced."""
+    console = wide_console()
     table = Table("claim", "verdict", "the paper says", "measured", "data", show_lines=True)
     table.columns[0].no_wrap = table.columns[1].no_wrap = True
     for one in verdicts:
         verdict = Text(one.verdict, style=_COLOURS.get(one.verdict, "dim"))
         says = Text(f"{one.statement} ({one.where})")
-        value = measured(one)
-        found = Text(f"{value}\n{one.found}" if value else one.found)
-        table.add_row(one.claim, verdict, says, found, Text(one.data))
-    show(table)
+        table.add_row(one.claim, verdict, says, Text(measured(one) or one.found), Text(one.data))
+    console.print(table)
+    for one in verdicts:
+        if one.verdict == NOT_REPRODUCED:
+            text = f"{one.claim} on {one.experiment} is not reproduced: {one.found}\n    rule: {one.rule}"
+            console.print(text, markup=False, soft_wrap=True)
     counts = Counter(one.verdict for one in verdicts)
-    Console(highlight=False).print(", ".join(f"{counts[name]} {name}" for name in VERDICTS if counts[name]))
+    console.print(", ".join(f"{counts[name]} {name}" for name in VERDICTS if counts[name]))
