@@ -1,9 +1,10 @@
 """What the paper says, one claim at a time, and how each stands: pure functions of result rows."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from cbe_bench.reports.claims import elsewhere, learning, retrieval, rivals, timing
-from cbe_bench.reports.claims.claim import Claim
+from cbe_bench.reports.claims.claim import Claim, Finding, Source, Spread
 from cbe_bench.reports.claims.output import (
     CLAIMS_FILE,
     Change,
@@ -33,22 +34,33 @@ _KINDS = ("real", "user", "synthetic", "simulated", "machine")
 
 
 def judge(experiments: Sequence[Experiment]) -> list[Verdict]:
-    """Judge every claim: one verdict for each set of data it was measured on, real data first."""
-    return [verdict for claim in CLAIMS for verdict in _judge_one(claim, experiments)]
+    """Judge every claim: one verdict for each set of data it was measured on, real data first.
+
+    Features at smoke scale have too few dimensions and queries to judge by; what they give is told, no more.
+    """
+    small = {one.name for one in experiments if one.about.scale == "smoke" and one.about.experiment != "angles"}
+    return [verdict for claim in CLAIMS for verdict in _judge_one(claim, experiments, small)]
 
 
-def _judge_one(claim: Claim, experiments: Sequence[Experiment]) -> list[Verdict]:
-    texts = {"claim": claim.id, "where": claim.where, "measure": claim.measure}
-    findings = sorted(claim.find(experiments), key=lambda found: _KINDS.index(found.kind))
-    if not findings:
-        nothing = {"value": float("nan"), "found": claim.missing, "data": ""}
-        return [Verdict(**texts, statement=claim.statement, rule=claim.rule, verdict=NOT_TESTED, **nothing)]  # type: ignore[arg-type]
+def _tried_out(found: Finding) -> Finding:
+    return replace(found, verdict=NOT_TESTED, found=f"smoke scale is too small to judge by; {found.found}")
+
+
+def _judge_one(claim: Claim, experiments: Sequence[Experiment], small: set[str]) -> list[Verdict]:
+    nothing = Finding(verdict=NOT_TESTED, spread=Spread(), found=claim.missing, source=Source("", "", ""))
+    findings = sorted(claim.find(experiments), key=lambda found: _KINDS.index(found.source.kind)) or [nothing]
+    findings = [_tried_out(found) if found.source.experiment in small else found for found in findings]
     return [
         Verdict(
-            **texts,
+            claim=claim.id,
             statement=found.statement or claim.statement,
+            where=claim.where,
             rule=found.rule or claim.rule,
-            **{name: value for name, value in vars(found).items() if name not in ("statement", "rule")},
+            measure=claim.measure,
+            verdict=found.verdict,
+            found=found.found,
+            **found.spread._asdict(),
+            **found.source._asdict(),
         )
         for found in findings
     ]

@@ -3,9 +3,28 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from cbe_bench.reports.verdicts import NOT_REPRODUCED, NOT_TESTED, REPRODUCED
 from cbe_bench.results import Experiment
+
+
+class Source(NamedTuple):
+    """What a claim was judged on."""
+
+    data: str
+    kind: str
+    """real, user, synthetic, simulated or machine."""
+    experiment: str
+    """The folders of the results."""
+
+
+class Spread(NamedTuple):
+    """A value and how far it may be off, one way and the other."""
+
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -13,13 +32,9 @@ class Finding:
     """How a claim stands on one set of data: the verdict, a value with its spread, and what was found in words."""
 
     verdict: str
-    value: float = math.nan
-    low: float = math.nan
-    high: float = math.nan
+    spread: Spread
     found: str
-    data: str
-    kind: str
-    experiment: str
+    source: Source
     statement: str = ""
     """What is claimed, where a claim has several sides that are judged apart."""
     rule: str = ""
@@ -51,15 +66,19 @@ class Part:
     found: str
 
 
-def all_hold(parts: Sequence[Part]) -> str:
-    """Return the verdict on a claim of several parts: all must hold, and one that fails is enough to refute it."""
+def finding(parts: Sequence[Part], source: Source, spread: Spread) -> Finding:
+    """Return what the parts of a claim say together: all must hold, and one that fails is enough to refute it."""
+    return Finding(verdict=_verdict(parts), spread=spread, found=_in_words(parts), source=source)
+
+
+def _verdict(parts: Sequence[Part]) -> str:
     holds = [part.holds for part in parts]
     if False in holds:
         return NOT_REPRODUCED
     return NOT_TESTED if None in holds or not holds else REPRODUCED
 
 
-def in_words(parts: Sequence[Part]) -> str:
+def _in_words(parts: Sequence[Part]) -> str:
     """Say what was found of each part; one that fails, or was not measured, says so."""
     marks = {True: "", False: "fails: ", None: "not measured: "}
     return "; ".join(marks[part.holds] + part.found for part in parts)

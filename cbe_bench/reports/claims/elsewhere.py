@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from cbe_bench.reports.angles import judge_theory
-from cbe_bench.reports.claims.claim import Claim, Finding
+from cbe_bench.reports.claims.claim import Claim, Finding, Source, Spread
 from cbe_bench.reports.claims.classification import classification_verdicts
 from cbe_bench.reports.verdicts import Verdict
 from cbe_bench.results import Experiment, Row
@@ -22,11 +22,19 @@ def from_reports(kind: str, claim: str, experiments: Sequence[Experiment]) -> li
     for one in experiments:
         for verdict in _JUDGES[kind](one.rows) if one.about.experiment == kind else ():
             if verdict.claim == claim:
-                kept = ("verdict", "value", "low", "high", "found", "data", "statement", "rule")
-                values = {name: getattr(verdict, name) for name in kept}
-                finding = Finding(**values, kind=verdict.kind or _kind_of_data(one, verdict), experiment=one.name)
-                found.setdefault((verdict.statement, verdict.data), finding)
+                found.setdefault((verdict.statement, verdict.data), _taken_over(verdict, one))
     return list(found.values())
+
+
+def _taken_over(verdict: Verdict, experiment: Experiment) -> Finding:
+    return Finding(
+        verdict=verdict.verdict,
+        spread=Spread(verdict.value, verdict.low, verdict.high),
+        found=verdict.found,
+        source=Source(verdict.data, verdict.kind or _kind_of_data(experiment, verdict), experiment.name),
+        statement=verdict.statement,
+        rule=verdict.rule,
+    )
 
 
 def _kind_of_data(experiment: Experiment, verdict: Verdict) -> str:
@@ -80,7 +88,7 @@ CLAIMS = (
         "S4-tail",
         "Deviations beyond 4 log(k/delta) / sqrt(k) have a chance below delta.",
         "Theorem 2",
-        "vacuous where no point meets the hypothesis with a deviation that can occur; else their frequency is at most delta",
+        "vacuous where no point meets the hypothesis with a deviation that can occur; else it is as rare as delta",
         "largest share of draws beyond",
     ),
     _on_angles(
@@ -101,12 +109,12 @@ CLAIMS = (
         "S6-var",
         "In simulation the variance of cbe-rand falls as 1/k for k up to about d.",
         "Section 6.1",
-        "slopes of log variance near -1, and variances at k = d near those of independent bits, by simultaneous intervals",
+        "slopes of log variance near -1, and variances at k = d near those of independent bits",
         "slope furthest from -1",
     ),
     _on_classifiers(
         "T3-class",
-        "A linear classifier on codes of cbe-opt loses nothing against LSH and bilinear-opt; codes are 32 times smaller.",
+        "A linear classifier on codes of cbe-opt loses nothing to LSH and bilinear-opt; codes are 32 times smaller.",
         "Table 3; Section 7.3",
         "see the verdict",
         "accuracy, points",

@@ -1,24 +1,24 @@
 """Learning circulant codes: its course, its cost, few bits, pairs of known similarity, its weight."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 
-from cbe_bench.reports.claims.claim import Claim, Finding, Part, all_hold, in_words
+from cbe_bench.reports.claims.claim import Claim, Finding, Part, Source, Spread, finding
 from cbe_bench.reports.claims.recall import (
     LEVEL,
     Gap,
-    about_data,
     better,
     figures_1_to_3,
     gap_of,
     gaps,
+    least,
     numbers_of_bits,
     points,
     recall_rows,
     retrieval,
-    spread_of,
+    source_of,
 )
 from cbe_bench.results import Experiment, Row
 
@@ -43,8 +43,7 @@ def course(experiments: Sequence[Experiment]) -> list[Finding]:
         rows = recall_rows(one)
         found = {turns: _gaps_to_most(rows, turns) for turns in TURNS}
         parts = [_never_increases(rows), *(_enough(turns, gaps_) for turns, gaps_ in found.items())]
-        spread = spread_of(found[max(TURNS)])
-        findings.append(Finding(verdict=all_hold(parts), found=in_words(parts), **spread, **about_data(one)))
+        findings.append(finding(parts, source_of(one), least(found[max(TURNS)])))
     return findings
 
 
@@ -81,8 +80,8 @@ def cost(experiments: Sequence[Experiment]) -> list[Finding]:
         names = sorted({row["experiment_name"] for row in mine})
         seconds = _seconds_a_turn(mine)
         if seconds:
-            finding = _growth(seconds)
-            findings.append(Finding(**finding, kind="machine", experiment=", ".join(names)))
+            data = f"learning times of cbe-opt on this machine, {len(seconds)} sizes (rows x dimensions)"
+            findings.append(finding(*_growth(seconds, Source(data, "machine", ", ".join(names)))))
     return findings
 
 
@@ -105,23 +104,21 @@ def _seconds_a_turn(rows: list[Row]) -> dict[tuple[int, int], float]:
     return {size: float(np.median(some)) for size, some in sorted(found.items())}
 
 
-def _growth(seconds: dict[tuple[int, int], float]) -> dict[str, object]:
+def _growth(seconds: dict[tuple[int, int], float], source: Source) -> tuple[list[Part], Source, Spread]:
     """Fit seconds = c N^a (d log d)^b and judge both exponents."""
     n, d = np.array(list(seconds), float).T
     told = ", ".join(f"{1e3 * value:.3g} ms at {rows:,} x {dims:,}" for (rows, dims), value in seconds.items())
-    data = f"learning times of cbe-opt on this machine: {len(seconds)} sizes (rows x dimensions)"
     wide = n.max() >= _WIDE * n.min() and d.max() >= _WIDE * d.min() and len(seconds) > 2
     if not wide:
-        part = Part(None, f"rows and dimensions that each differ {_WIDE}-fold; a turn takes {told}")
-        return {"verdict": all_hold([part]), "found": in_words([part]), "data": data}
+        return [Part(None, f"rows and dimensions that each differ {_WIDE}-fold; a turn takes {told}")], source, Spread()
     design = np.column_stack([np.ones(len(n)), np.log(n), np.log(d * np.log(d))])
     _, by_rows, by_dims = np.linalg.lstsq(design, np.log(list(seconds.values())), rcond=None)[0]
     parts = [
         Part(bool(EXPONENTS[0] <= value <= EXPONENTS[1]), f"seconds of a turn grow as {what}^{value:.2f}")
         for value, what in ((by_rows, "N"), (by_dims, "(d log d)"))
     ]
-    ends = {"value": float(by_dims), "low": float(min(by_rows, by_dims)), "high": float(max(by_rows, by_dims))}
-    return {"verdict": all_hold(parts), "found": f"{in_words(parts)}; {told}", "data": data, **ends}
+    ends = Spread(float(by_dims), float(min(by_rows, by_dims)), float(max(by_rows, by_dims)))
+    return [*parts, Part(True, told)], source, ends
 
 
 def few_bits(experiments: Sequence[Experiment]) -> list[Finding]:
@@ -133,8 +130,7 @@ def few_bits(experiments: Sequence[Experiment]) -> list[Finding]:
         found = gaps(rows, "cbe-opt", "cbe-rand", bits)
         if found:
             part = better(found, "cbe-opt against cbe-rand")
-            text = in_words([part])
-            findings.append(Finding(verdict=all_hold([part]), found=text, **spread_of(found), **about_data(one)))
+            findings.append(finding([part], source_of(one), least(found)))
     return findings
 
 
@@ -148,22 +144,18 @@ def semi_supervised(experiments: Sequence[Experiment]) -> list[Finding]:
         tried = {mu: gaps(rows, label[mu], label[0], bits, "auc") for mu in label if mu > 0 and 0 in label}
         tried = {mu: found for mu, found in tried.items() if found}
         if tried:
-            best = max(tried, key=lambda mu: np.mean([gap.mean for gap in tried[mu]]))
-            gains = "; ".join(
-                f"{np.mean([gap.mean for gap in tried[mu]]):+.2f} with mu = {mu:g}" for mu in sorted(tried)
-            )
-            mean = _over_bits(tried[best])
-            part = Part(mean.mean >= AUC_GAIN, f"points of averaged AUC over k: {gains}; best: {mean.mean:+.2f}")
-            text = in_words([part])
-            findings.append(Finding(verdict=all_hold([part]), found=text, **spread_of([], mean), **about_data(one)))
+            gains = {mu: _over_bits(found) for mu, found in sorted(tried.items())}
+            best = max(gains.values(), key=lambda gain: gain.value)
+            told = ", ".join(f"{gain.value:+.2f} with mu = {mu:g}" for mu, gain in gains.items())
+            part = Part(best.value >= AUC_GAIN, f"points of averaged AUC, mean over k: {told}")
+            findings.append(finding([part], source_of(one), best))
     return findings
 
 
-def _over_bits(found: list[Gap]) -> Gap:
-    """Return the mean of gaps over bits, with the least and the greatest of any."""
+def _over_bits(found: list[Gap]) -> Spread:
+    """Return the mean of gaps over bits, with the least and the greatest of any seed."""
     mean = float(np.mean([gap.mean for gap in found]))
-    first = found[0]
-    return Gap(mean, min(g.low for g in found), max(g.high for g in found), first.ahead, first.behind, first.n_bits)
+    return Spread(mean, min(gap.low for gap in found), max(gap.high for gap in found))
 
 
 def weight(experiments: Sequence[Experiment]) -> list[Finding]:
@@ -176,10 +168,10 @@ def weight(experiments: Sequence[Experiment]) -> list[Finding]:
         if not sizes or not ranges[sizes[0]]:
             continue
         worst = max(ranges[sizes[0]], key=lambda gap: gap.mean)
-        part = Part(worst.mean <= WEIGHT_RANGE, f"{sizes[0]:,} rows to learn from: largest {worst}")
         others = [(n, max(ranges[n], key=lambda gap: gap.mean)) for n in sizes[1:] if ranges[n]]
-        text = in_words([part]) + "".join(f"; with {n:,} rows, which does not decide, {gap}" for n, gap in others)
-        findings.append(Finding(verdict=all_hold([part]), found=text, **spread_of([], worst), **about_data(one)))
+        told = "".join(f"; with {n:,} rows, which does not decide, {gap}" for n, gap in others)
+        part = Part(worst.mean <= WEIGHT_RANGE, f"{sizes[0]:,} rows to learn from: largest {worst}{told}")
+        findings.append(finding([part], source_of(one), worst.spread))
     return findings
 
 
@@ -197,9 +189,7 @@ def _ranges(rows: list[Row]) -> list[Gap]:
 
 def _ends(recalls: dict[str, dict[int, float]]) -> tuple[str, str]:
     means = {name: np.mean(list(some.values())) for name, some in recalls.items()}
-    ranked: Iterable[str] = sorted(means, key=lambda name: means[name])
-    *_, best = ranked
-    return best, next(iter(ranked))
+    return max(means, key=lambda name: means[name]), min(means, key=lambda name: means[name])
 
 
 CLAIMS = (
@@ -207,8 +197,8 @@ CLAIMS = (
         id="S5-mono",
         statement="The objective of learning never increases, and 5 to 10 turns are enough.",
         where="Section 5.1",
-        rule=f"no turn adds more than {ROUNDING:g} of the objective (rounding); recall@100, mean over seeds, falls short "
-        "of that after the most turns taken by "
+        rule=f"no turn adds more than {ROUNDING:g} of the objective (rounding); recall@100, mean over seeds, falls "
+        "short of that after the most turns taken by "
         + " and ".join(f"at most {short:g} points after {turns} turns" for turns, short in TURNS.items())
         + ", at every k",
         measure="recall@100 after 10 turns less that after the most, points",
@@ -229,8 +219,8 @@ CLAIMS = (
         id="S5-kheur",
         statement="Learning fewer than d bits, the other columns of the codes set to zero, works well.",
         where="Section 5.2",
-        rule=f"of the k < d, cbe-opt is at none behind cbe-rand by more than {LEVEL:g} points of recall@100, and ahead by "
-        "more at half of them or more; means over seeds decide",
+        rule=f"of the k < d, cbe-opt is at none behind cbe-rand by more than {LEVEL:g} points of recall@100, and ahead "
+        "by more at half of them or more; means over seeds decide",
         measure="least margin of cbe-opt over cbe-rand, points of recall@100",
         missing="no experiment at equal time and equal bits was run (configs/flickr.yaml, configs/cifar10.yaml, ...)",
         find=few_bits,
@@ -239,8 +229,8 @@ CLAIMS = (
         id="S6-semi",
         statement="Pairs of known similarity add 2% of averaged AUC.",
         where="Section 6.2",
-        rule=f"averaged AUC, mean over k and seeds, gains at least {AUC_GAIN:g} points (2 when rounded) with the one mu "
-        "of those tried that is best over all k",
+        rule=f"averaged AUC, mean over k and seeds, gains at least {AUC_GAIN:g} points (2 when rounded) with the one "
+        "mu of those tried that is best over all k",
         measure="gain of the best mu, points of averaged AUC",
         missing="no learning with pairs was run (configs/semisup.yaml)",
         find=semi_supervised,
@@ -249,8 +239,8 @@ CLAIMS = (
         id="F-lambda",
         statement="The weight of orthogonality hardly matters: 0.1, 1 and 10 differ by at most 0.5%.",
         where="Section 7",
-        rule=f"at every k, the best of lambda = 0.1, 1, 10 is at most {WEIGHT_RANGE:g} points of recall@100 above the worst, "
-        "with as many rows to learn from as the experiment has; means over seeds decide",
+        rule=f"at every k, the best of lambda = 0.1, 1, 10 is at most {WEIGHT_RANGE:g} points of recall@100 above "
+        "the worst, with as many rows to learn from as the experiment has; means over seeds decide",
         measure="largest range, points of recall@100",
         missing="no sweep over lambda was run (configs/lambda.yaml)",
         find=weight,

@@ -69,12 +69,15 @@ def write_claims(verdicts: Sequence[Verdict], folder: Path) -> list[str]:
 def load_claims(path: Path) -> list[Verdict]:
     """Read the verdicts of a claims.json."""
     try:
-        plain = json.loads(path.read_text())
-        return [Verdict(**{key: math.nan if value is None else value for key, value in one.items()}) for one in plain]
+        return [Verdict(**_with_numbers(one)) for one in json.loads(path.read_text())]
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; `cbe-bench reproduce` writes it") from None
     except (ValueError, TypeError, AttributeError) as error:
         raise InputError(f"{path}: holds no verdicts ({error})") from None
+
+
+def _with_numbers(plain: dict[str, Any]) -> dict[str, Any]:
+    return {key: math.nan if value is None else value for key, value in plain.items()}
 
 
 @dataclass(frozen=True)

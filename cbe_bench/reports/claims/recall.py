@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cbe_bench.reports.claims.claim import Part
+from cbe_bench.reports.claims.claim import Part, Source, Spread
 from cbe_bench.reports.tables import data_label
 from cbe_bench.results import Experiment, Row
 
@@ -25,9 +25,13 @@ class Gap:
     n_bits: int
 
     def __str__(self) -> str:
-        return (
-            f"{self.ahead} - {self.behind} {self.mean:+.2f} [{self.low:+.2f}, {self.high:+.2f}] at {self.n_bits:,} bits"
-        )
+        spread = f"{self.mean:+.2f} [{self.low:+.2f}, {self.high:+.2f}]"
+        return f"{self.ahead} - {self.behind} {spread} at {self.n_bits:,} bits"
+
+    @property
+    def spread(self) -> Spread:
+        """The value and its ends."""
+        return Spread(self.mean, self.low, self.high)
 
 
 def retrieval(experiments: Iterable[Experiment], sweep: str | None = None) -> list[Experiment]:
@@ -78,7 +82,7 @@ def gaps(rows: list[Row], ahead: str, behind: str, bits: Iterable[int], metric: 
 
 
 def better(found: Sequence[Gap], names: str) -> Part:
-    """Judge that a method is better than another: never behind beyond `LEVEL`, ahead beyond it at half the bits or more.
+    """Judge that a method is better: never behind by more than `LEVEL`, ahead by more at half the bits or more.
 
     Where recall is nearly complete, methods are level whatever they are.
     """
@@ -98,13 +102,12 @@ def at_least(found: Sequence[Gap], margin: float, names: str) -> Part:
     return Part(not short, f"least {worst}" + (f"; short of {margin:g} at {short} bits" if short else ""))
 
 
-def spread_of(found: Sequence[Gap], of: Gap | None = None) -> dict[str, float]:
-    """Return value and spread of the smallest of some gaps, or of a given one."""
-    chosen = of or min(found, key=lambda gap: gap.mean, default=None)
-    return {"value": chosen.mean, "low": chosen.low, "high": chosen.high} if chosen else {}
+def least(found: Sequence[Gap]) -> Spread:
+    """Return the smallest of some gaps with its spread."""
+    return min(found, key=lambda gap: gap.mean).spread if found else Spread()
 
 
-def about_data(experiment: Experiment) -> dict[str, str]:
-    """Return what a finding says of the data of an experiment on recall."""
+def source_of(experiment: Experiment) -> Source:
+    """Return what an experiment on recall was run on."""
     rows = recall_rows(experiment)
-    return {"data": data_label(rows), "kind": rows[0]["data_kind"], "experiment": experiment.name}
+    return Source(data_label(rows), rows[0]["data_kind"], experiment.name)

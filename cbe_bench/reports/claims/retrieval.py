@@ -4,20 +4,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cbe_bench.reports.claims.claim import Claim, Finding, Part, all_hold, in_words
+from cbe_bench.reports.claims.claim import Claim, Finding, Part, Spread, finding
 from cbe_bench.reports.claims.recall import (
     LEVEL,
     Gap,
-    about_data,
     at_least,
     better,
     figures_1_to_3,
     gap_of,
     gaps,
+    least,
     numbers_of_bits,
     points,
     recall_rows,
-    spread_of,
+    source_of,
     times_of,
 )
 from cbe_bench.results import Experiment
@@ -37,16 +37,14 @@ _RIVALS = ("lsh", "bilinear-rand", "bilinear-opt")
 
 def equal_time(experiments: Sequence[Experiment]) -> list[Finding]:
     """Judge F-time: cbe-rand at each number of bits against what others make in its time."""
-    return [finding for one in figures_1_to_3(experiments) if (finding := _equal_time(one))]
+    return [found for one in figures_1_to_3(experiments) if (found := _equal_time(one))]
 
 
 def _equal_time(experiment: Experiment) -> Finding | None:
     found = {rival: _gaps_at_equal_time(experiment, rival) for rival in _RIVALS}
     parts = [at_least(mine, LARGE, f"cbe-rand against {rival} in its time") for rival, mine in found.items()]
     every = [gap for mine in found.values() for gap in mine]
-    if not every:
-        return None
-    return Finding(verdict=all_hold(parts), found=in_words(parts), **spread_of(every), **about_data(experiment))
+    return finding(parts, source_of(experiment), least(every)) if every else None
 
 
 def _gaps_at_equal_time(experiment: Experiment, rival: str) -> list[Gap]:
@@ -69,14 +67,13 @@ def like_lsh(experiments: Sequence[Experiment]) -> list[Finding]:
         if found:
             worst = max(found, key=lambda gap: abs(gap.mean))
             part = Part(abs(worst.mean) <= ALIKE, f"largest difference of {len(found)}: {worst}")
-            text = in_words([part])
-            findings.append(Finding(verdict=all_hold([part]), found=text, **spread_of([], worst), **about_data(one)))
+            findings.append(finding([part], source_of(one), worst.spread))
     return findings
 
 
 def above_bilinear(experiments: Sequence[Experiment]) -> list[Finding]:
     """Judge F-bits-bil: random against random and learned against learned, in recall and in time."""
-    return [finding for one in figures_1_to_3(experiments) if (finding := _above_bilinear(one))]
+    return [found for one in figures_1_to_3(experiments) if (found := _above_bilinear(one))]
 
 
 def _above_bilinear(experiment: Experiment) -> Finding | None:
@@ -87,15 +84,12 @@ def _above_bilinear(experiment: Experiment) -> Finding | None:
         found = gaps(rows, own, other, bits)
         every += found
         speed = _speeds(experiment, own, other)
-        least = min(speed.values(), default=None)
         told = _told(speed) if speed else "no times"
         parts += [
             better(found, f"{own} against {other}"),
-            Part(None if least is None else least >= FASTER, f"time of {other} / {own}: {told}"),
+            Part(min(speed.values()) >= FASTER if speed else None, f"time of {other} / {own}: {told}"),
         ]
-    if not every:
-        return None
-    return Finding(verdict=all_hold(parts), found=in_words(parts), **spread_of(every), **about_data(experiment))
+    return finding(parts, source_of(experiment), least(every)) if every else None
 
 
 def _speeds(experiment: Experiment, own: str, other: str) -> dict[int, float]:
@@ -116,8 +110,8 @@ def faster_than_lsh(experiments: Sequence[Experiment]) -> list[Finding]:
         speed = _speeds(one, "cbe-rand", "lsh")
         if speed:
             part = Part(min(speed.values()) >= HUNDREDS, f"time of lsh / cbe-rand, batches of 64: {_told(speed)}")
-            ends = {"value": min(speed.values()), "low": min(speed.values()), "high": max(speed.values())}
-            findings.append(Finding(verdict=all_hold([part]), found=in_words([part]), **ends, **about_data(one)))
+            ends = Spread(min(speed.values()), min(speed.values()), max(speed.values()))
+            findings.append(finding([part], source_of(one), ends))
     return findings
 
 
@@ -130,8 +124,7 @@ def spread_over_seeds(experiments: Sequence[Experiment]) -> list[Finding]:
             (label, n_bits), largest = max(found.items(), key=lambda item: item[1])
             text = f"largest of {len(found)} curves: {largest:.2f} points, {label} at {n_bits:,} bits"
             part = Part(largest <= LARGEST_STD, f"{text}; median {np.median(list(found.values())):.2f}")
-            ends = {"value": largest, "low": min(found.values()), "high": largest}
-            findings.append(Finding(verdict=all_hold([part]), found=in_words([part]), **ends, **about_data(one)))
+            findings.append(finding([part], source_of(one), Spread(largest, min(found.values()), largest)))
     return findings
 
 
@@ -191,8 +184,8 @@ CLAIMS = (
         id="F-std",
         statement="The standard deviation of recall is within 1%.",
         where="Figures 1 to 3",
-        rule=f"for each method of the figures, at every number of bits and every depth up to 100, the standard deviation "
-        f"over seeds is at most {LARGEST_STD:g} point",
+        rule="for each method of the figures, at every number of bits and every depth up to 100, the standard "
+        f"deviation over seeds is at most {LARGEST_STD:g} point",
         measure="largest standard deviation, points of recall",
         missing=_MISSING,
         find=spread_over_seeds,
