@@ -4,11 +4,11 @@ from pathlib import Path
 
 import click
 
-_FOLDERS = (Path("results/quick"), Path("results/reference/quick"))
+from cbe_bench.cli._options import folder_argument, results_folder
 
 
 @click.command(name="report")
-@click.argument("folder", type=click.Path(path_type=Path), required=False)
+@folder_argument
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -38,6 +38,6 @@ def command(folder: Path | None, out: Path | None, readme: Path | None) -> None:
     from cbe_bench.reports.page import write_page
     from cbe_bench.reports.readme import write_readme
 
-    chosen = folder or next((path for path in _FOLDERS if path.is_dir()), _FOLDERS[0])
+    chosen = results_folder(folder)
     for name in write_readme(readme, chosen) if readme else write_page(chosen, out):
         click.echo(f"wrote {name}")
