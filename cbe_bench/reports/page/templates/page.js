@@ -52,6 +52,7 @@
       const image = button.querySelector("img");
       large.src = image.src;
       large.alt = image.alt;
+      dialog.classList.toggle("full", innerWidth < 720);
       dialog.showModal();
     });
   }
