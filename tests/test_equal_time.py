@@ -1,6 +1,7 @@
 """Bits of equal time: the search for them, on costs of every shape, and the experiment that uses them."""
 
 import math
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +13,15 @@ from hypothesis import strategies as st
 
 from cbe_bench.cli import main
 from cbe_bench.config import load_config
+from cbe_bench.encoders import encoder_classes, make_encoder
 from cbe_bench.encoders.base import Encoder
 from cbe_bench.evaluators.auc import averaged_auc
 from cbe_bench.evaluators.budget import TOLERANCE, most_bits
 from cbe_bench.kernels.bits import pack_signs
 from cbe_bench.results import load_rows
 from cbe_bench.runner import calibration
+
+BYTES = range(8, 1_000_000, 8)
 
 
 @given(
@@ -33,7 +37,7 @@ def test_smooth_costs_are_met_closely(exponent, right, guess):
         asked.append(bits)
         return (bits / right) ** exponent
 
-    found = most_bits(share, guess, 200_000)
+    found = most_bits(share, guess, BYTES[:25_000])
     assert found.share <= 1 + TOLERANCE
     one_byte = ((found.n_bits + 8) / right) ** exponent
     assert found.share >= 1 - TOLERANCE or one_byte > 1 + TOLERANCE
@@ -43,16 +47,17 @@ def test_smooth_costs_are_met_closely(exponent, right, guess):
 
 @given(step=st.integers(1, 4_000), low=st.floats(0.3, 0.9), guess=st.integers(1, 50_000))
 def test_steps_are_found_exactly(step, low, guess):
-    found = most_bits(lambda bits: low if bits <= 8 * step else 2.5 * low + 0.6, guess, 64_000)
+    found = most_bits(lambda bits: low if bits <= 8 * step else 2.5 * low + 0.6, guess, BYTES[:8_000])
     assert found.n_bits == 8 * step
 
 
 def test_limits_end_the_search():
-    assert most_bits(lambda bits: 0.1, 100, 1_000).n_bits == 1_000
-    assert most_bits(lambda bits: 0.1, 100, 1_003).n_bits == 1_003
-    slow = most_bits(lambda bits: 3.0 + bits, 100, 1_000)
+    assert most_bits(lambda bits: 0.1, 100, BYTES[:125]).n_bits == 1_000
+    assert most_bits(lambda bits: 0.1, 100, [*BYTES[:125], 1_003]).n_bits == 1_003
+    slow = most_bits(lambda bits: 3.0 + bits, 100, BYTES[:125])
     assert (slow.n_bits, slow.share) == (8, 11.0)
-    assert most_bits(lambda bits: 5.0, 4, 4).n_bits == 4
+    assert most_bits(lambda bits: 5.0, 4, [4]).n_bits == 4
+    assert most_bits(lambda bits: bits / 6.5, 1_000, [2, 5, 7, 11]).n_bits == 5
 
 
 CONFIGS = Path(__file__).parents[1] / "configs"
@@ -104,7 +109,7 @@ class Artificial(Encoder):
     ],
     ids=["linear", "root", "step", "at the limit", "too slow"],
 )
-def test_calibration_finds_the_bits_of_an_encoder_of_known_cost(cost, expected, monkeypatch, tmp_path):
+def test_calibration_finds_the_bits_of_an_encoder_of_known_cost(cost, expected, monkeypatch, tmp_path, fresh_cache):
     clock = Clock()
     costs = {"cbe-rand": lambda bits: 1e-4, "lsh": cost}
     monkeypatch.setattr(calibration.time, "thread_time", clock)
@@ -113,17 +118,51 @@ def test_calibration_finds_the_bits_of_an_encoder_of_known_cost(cost, expected, 
         "make_encoder",
         lambda name, n_bits, random_state=None, **params: Artificial(n_bits, cost=costs[name], clock=clock),
     )
-    overrides = ["fixed=[time]", "encoders=[cbe-rand, lsh]", "bits=[500]", "data.dim=1000", "data.keep_dims=null"]
+    overrides = [
+        "fixed=[time]",
+        "encoders=[cbe-rand, cbe-opt, lsh]",
+        "bits=[500]",
+        "data.dim=1000",
+        "data.keep_dims=null",
+    ]
     config = load_config(str(CONFIGS / "flickr.yaml"), "smoke", overrides)
     wanted = calibration.calibrations(config)
     calibration.calibrate(wanted, config, tmp_path / "rows.jsonl", Silent())
     found = calibration.known_bits(wanted, tmp_path / "rows.jsonl")
     assert found[("cbe-rand", 500)] == 500
     assert found[("lsh", 500)] == pytest.approx(expected, rel=0.12)
-    row = load_rows(tmp_path / "rows.jsonl")[1]
+    assert found[("cbe-opt", 500)] == 500
+    row = load_rows(tmp_path / "rows.jsonl")[2]
     assert row["share_at_equal_bits"] == pytest.approx(cost(500) / 1e-4)
     assert row["share"] == pytest.approx(cost(row["n_bits"]) / 1e-4)
     assert row["reference_seconds"] == pytest.approx(1e-4)
+    costs["lsh"], before = (lambda bits: 1e-6), clock.now
+    calibration.calibrate(wanted, config, tmp_path / "other" / "rows.jsonl", Silent())
+    assert calibration.known_bits(wanted, tmp_path / "other" / "rows.jsonl") == found
+    assert clock.now == before, "what is known is not measured again"
+    calibration.calibrate(wanted, config, tmp_path / "rows.jsonl", Silent(), anew=True)
+    assert calibration.known_bits(wanted, tmp_path / "rows.jsonl")[("lsh", 500)] == 4000
+
+
+@pytest.mark.parametrize("d", [1000, 2048, 25_600])
+def test_lengths_of_bilinear_codes_take_ever_more_time(d):
+    encoder = make_encoder("bilinear-rand")
+    lengths = encoder.lengths(d, 2 * d)
+    assert lengths == sorted(set(lengths)) and lengths[-1] == 2 * d and d in lengths
+    work = [make_encoder("bilinear-rand", n_bits=bits).work(d) for bits in lengths]
+    assert np.all(np.diff(work) > 0)
+    assert max(b / a for a, b in pairwise(lengths) if a > d / 20) < 1.3
+
+
+@pytest.mark.parametrize("name", [name for name, cls in encoder_classes().items() if cls.encodes_as])
+def test_twins_encode_by_the_same_code(name):
+    own = encoder_classes()[name]
+    other = encoder_classes()[own.encodes_as]
+    encoders = [cls(n_bits=40, random_state=0).fit(np.eye(64, dtype=np.float32)) for cls in (own, other)]
+    for param in encoders[0]._fitted_state().keys() & encoders[1]._fitted_state().keys():
+        setattr(encoders[0], param, getattr(encoders[1], param))
+    X = np.random.default_rng(1).standard_normal((9, 64), dtype=np.float32)
+    assert np.array_equal(*(encoder.encode(X) for encoder in encoders))
 
 
 class Silent:

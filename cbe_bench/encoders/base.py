@@ -6,7 +6,7 @@ A method states two things, how its parameters come about (`_fit`) and the real 
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -62,6 +62,8 @@ class Encoder(TransformerMixin, BaseEstimator, ABC):
     name: ClassVar[str]
     learns: ClassVar[bool] = False
     """Whether `fit` looks at the values of its data or only at their number of features."""
+    encodes_as: ClassVar[str | None] = None
+    """The method whose codes are made by the very same operations, on parameters that came about otherwise."""
 
     def __init__(self, n_bits: int | None = None, *, random_state: Any = None) -> None:
         self.n_bits = n_bits
@@ -124,6 +126,10 @@ class Encoder(TransformerMixin, BaseEstimator, ABC):
     def bits(self, n_features: int) -> int:
         """Return the bits of a code of vectors of this many features."""
         return int(self.n_bits or n_features)
+
+    def lengths(self, n_features: int, most: int) -> Sequence[int]:
+        """Return the numbers of bits up to `most`, rising, that make good use of the time they take: whole bytes."""
+        return [*range(8, most, 8), most]
 
     def project(self, X: NDArray) -> NDArray:
         """Return the (n, n_bits) real values whose signs are the codes."""

@@ -11,6 +11,7 @@ R1 = polar(sum Z_i R2 B_i') is the maximum while the others are held, so it neve
 
 import math
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -72,11 +73,26 @@ class BilinearRand(Encoder):
         super().__init__(n_bits, random_state=random_state)
         self.permute = permute
 
-    def shapes(self, n_features: int) -> list[tuple[int, int]]:
-        """Return the code sides (c1, c2) of each block."""
-        whole, rest = divmod(self.bits(n_features), n_features)
+    def shapes(self, n_features: int, n_bits: int | None = None) -> list[tuple[int, int]]:
+        """Return the code sides (c1, c2) of each block, of codes of `n_bits` bits or those of the encoder."""
+        whole, rest = divmod(n_bits or self.bits(n_features), n_features)
         input_sides = sides(n_features)
         return [input_sides] * whole + ([code_sides(rest, input_sides)] if rest else [])
+
+    def lengths(self, n_features: int, most: int) -> Sequence[int]:
+        """Return numbers of bits up to `most` whose sides are about in the proportion of the input's.
+
+        Of others the sides are further apart: such codes are made in less time than shorter ones and are worth less.
+        """
+        d1, d2 = sides(n_features)
+        products = {c1 * c2 for c1 in range(1, d1 + 1) for c2 in (round(c1 * d2 / d1), round((c1 + 0.5) * d2 / d1))}
+        blocks = range(0, most, n_features)
+        bits = sorted({whole + part for whole in blocks for part in products if part <= n_features})
+        found, least = [most], self._work_of(most, n_features)
+        for shorter in (b for b in reversed(bits) if b < most):
+            if self._work_of(shorter, n_features) < least:
+                found, least = [shorter, *found], self._work_of(shorter, n_features)
+        return found
 
     def _fit(self, X: NDArray, seed: int) -> None:
         d = X.shape[1]
@@ -126,8 +142,12 @@ class BilinearRand(Encoder):
 
     def work(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector: the cheaper order of two products."""
+        return self._work_of(self.bits(n_features), n_features)
+
+    def _work_of(self, n_bits: int, n_features: int) -> float:
         d1, d2 = sides(n_features)
-        return sum(2.0 * min(c1 * d2 * (d1 + c2), d1 * c2 * (d2 + c1)) for c1, c2 in self.shapes(n_features))
+        shapes = self.shapes(n_features, n_bits)
+        return sum(2.0 * min(c1 * d2 * (d1 + c2), d1 * c2 * (d2 + c1)) for c1, c2 in shapes)
 
 
 @register("bilinear-opt")
@@ -156,6 +176,7 @@ class BilinearOpt(BilinearRand):
     """
 
     learns = True
+    encodes_as = "bilinear-rand"
 
     def __init__(
         self, n_bits: int | None = None, *, n_iter: int = 5, permute: bool = True, random_state: Any = None

@@ -105,6 +105,8 @@ class CBEOrth(CBERand):
     circ(r) is then an orthogonal matrix: as cheap as cbe-rand, untrained, and its bits are less redundant.
     """
 
+    encodes_as = "cbe-rand"
+
     @staticmethod
     def _draw(rng: np.random.Generator, d: int) -> NDArray:
         spectrum = np.fft.rfft(rng.standard_normal(d))

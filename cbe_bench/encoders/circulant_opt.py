@@ -68,6 +68,7 @@ class CBEOpt(CirculantEncoder):
     """
 
     learns = True
+    encodes_as = "cbe-rand"
 
     def __init__(
         self,

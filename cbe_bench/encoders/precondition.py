@@ -6,6 +6,7 @@ transform needs a power of two: vectors are padded with zeros, or, without paddi
 power of two that divides their length (25,600 features: 25 blocks of 1,024), each with a transform of its own.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,10 @@ class Preconditioned(Encoder):
     def bits(self, n_features: int) -> int:
         """Return the bits of a code of vectors of this many features."""
         return int(self.n_bits or self.encoder.bits(n_features))
+
+    def lengths(self, n_features: int, most: int) -> Sequence[int]:
+        """Return the numbers of bits that make good use of the encoder's time."""
+        return self._inner(n_features).lengths(self.shape(n_features)[0], most)
 
     def shape(self, n_features: int) -> tuple[int, int]:
         """Return the features of a transformed vector and of a block that is transformed."""

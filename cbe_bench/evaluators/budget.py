@@ -6,13 +6,12 @@ and ends when the time is met closely enough or nothing is left between a number
 """
 
 import math
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 TOLERANCE = 0.05
 """Bits are found to within this share of the time, above and below."""
-_STEP = 8
-"""Bits come in whole bytes."""
 
 
 @dataclass(frozen=True)
@@ -23,46 +22,43 @@ class Found:
     share: float
 
 
-def most_bits(share: Callable[[int], float], guess: int, most: int) -> Found:
-    """Return the largest number of bits, up to `most`, whose share of the allowed time is one to within the tolerance.
+def most_bits(share: Callable[[int], float], guess: float, lengths: Sequence[int]) -> Found:
+    """Return the largest of some numbers of bits whose share of the allowed time is one to within the tolerance.
 
-    `share` measures that share; where even the fewest bits take too long, these are returned with their share.
+    `lengths` are the numbers to choose from, rising; `share` measures their shares. Where even the fewest bits take too
+    long, these are returned with their share.
     """
-    fewest = min(_STEP, most)
+    low, high = -1, len(lengths)
     fits: Found | None = None
     too_long: Found | None = None
-    bits = _whole(guess, fewest, most)
+    at = _nearest(lengths, guess)
     while True:
-        found = Found(bits, share(bits))
+        found = Found(lengths[at], share(lengths[at]))
         if found.share <= 1 + TOLERANCE:
-            fits = found
+            low, fits = at, found
         else:
-            too_long = found
-        if fits is None and bits == fewest:
-            return found
-        if fits is not None and (fits.share >= 1 - TOLERANCE or fits.n_bits == most):
+            high, too_long = at, found
+        if fits is not None and fits.share >= 1 - TOLERANCE:
             return fits
-        if fits is not None and too_long is not None and too_long.n_bits - fits.n_bits <= _STEP:
-            return fits
-        bits = _next(fits, too_long, fewest, most)
+        if high - low == 1:
+            return fits or found
+        at = min(max(_next(fits, too_long, lengths, low, high), low + 1), high - 1)
 
 
-def _next(fits: Found | None, too_long: Found | None, fewest: int, most: int) -> int:
+def _next(fits: Found | None, too_long: Found | None, lengths: Sequence[int], low: int, high: int) -> int:
     """Choose what to try next, from the shares on either side as far as they are known."""
     if fits is None:
         assert too_long is not None
-        likely = too_long.n_bits / min(too_long.share, 8)
-        return _whole(likely, fewest, too_long.n_bits - _STEP)
+        return _nearest(lengths, too_long.n_bits / min(too_long.share, 8))
     if too_long is None:
-        return _whole(fits.n_bits / max(fits.share, 0.25), fits.n_bits + _STEP, most)
-    gap = too_long.n_bits - fits.n_bits
+        return _nearest(lengths, fits.n_bits / max(fits.share, 0.25))
     growth = math.log(too_long.share / fits.share) / math.log(too_long.n_bits / fits.n_bits)
-    likely = fits.n_bits * (1 / fits.share) ** (1 / growth)
-    if not gap / 8 < likely - fits.n_bits < gap * 7 / 8:  # a step lies between, or a bend
-        likely = fits.n_bits + gap / 2
-    return _whole(likely, fits.n_bits + _STEP, too_long.n_bits - _STEP)
+    at = _nearest(lengths, fits.n_bits * (1 / fits.share) ** (1 / growth))
+    inner = (high - low) / 8
+    return at if low + inner < at < high - inner else (low + high) // 2  # a step lies between, or a bend
 
 
-def _whole(bits: float, least: int, most: int) -> int:
-    """Return the nearest number of whole bytes, within limits."""
-    return max(least, min(most, round(bits / _STEP) * _STEP))
+def _nearest(lengths: Sequence[int], bits: float) -> int:
+    """Return where the number nearest to `bits` stands."""
+    at = min(bisect_left(lengths, bits), len(lengths) - 1)
+    return at - 1 if at > 0 and bits - lengths[at - 1] < lengths[at] - bits else at

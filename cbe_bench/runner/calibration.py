@@ -2,10 +2,12 @@
 
 Times are those of encoding a batch to packed bits on one pinned thread, a method and the reference taking turns. It is
 the processor's time that is counted, which does not run while others use the core. The time at equal bits is measured
-first. What was found is kept as rows beside the results of the experiment and found
-again there, on the same machine.
+first. What was found is kept as rows beside the results of the experiment, and in the user's cache for other
+experiments on the same machine: it depends on the number of dimensions, not on the data. Methods whose codes are made
+by the same operations have the same time; it is measured once.
 """
 
+import json
 import time
 import warnings
 from dataclasses import dataclass
@@ -17,15 +19,16 @@ from numpy.typing import NDArray
 
 import cbe_bench
 from cbe_bench import environment
+from cbe_bench.cache import cache_directory, remember
 from cbe_bench.config import EncoderConfig, RetrievalConfig
-from cbe_bench.encoders import Encoder, make_encoder
+from cbe_bench.encoders import Encoder, encoder_classes, make_encoder
 from cbe_bench.errors import InputError
 from cbe_bench.evaluators.budget import TOLERANCE, Found, most_bits
 from cbe_bench.evaluators.timing import Candidate, fitted_to_time, in_turns, unit_vectors
 from cbe_bench.kernels import parallel
-from cbe_bench.results import Row, append_row, load_rows
+from cbe_bench.results import Row, append_row, cell_key, load_rows
 from cbe_bench.runner.common import BASE_BYTES, BaseCell, Reporter, circumstances
-from cbe_bench.runner.timing import quiet_machine
+from cbe_bench.runner.timing import TIMED_PARAMS, quiet_machine
 
 _BATCH = 64
 _DOUBTFUL = 1.2
@@ -33,7 +36,9 @@ _DOUBTFUL = 1.2
 _ATTEMPTS = 3
 _MOST_TIMES_D = 4
 """Codes longer than this many times d are not looked for."""
-_FORECAST = 5.0
+_FORECAST = 3.0
+_VERSION = 2
+"""Part of every key: to be raised by a change of how bits are found."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +70,7 @@ def _calibration(
     identity = {
         "experiment": "calibration",
         "version": cbe_bench.__version__,
+        "calibration_version": _VERSION,
         "encoder": entry.name,
         "params": config.params_of(entry),
         "reference": reference.name,
@@ -90,34 +96,70 @@ def known_bits(wanted: list[Calibration], rows_file: Path) -> dict[tuple[str, in
     return {(cell.encoder.label, cell.target_bits): rows[cell.key]["n_bits"] for cell in wanted if cell.key in rows}
 
 
-def calibrate(wanted: list[Calibration], config: RetrievalConfig, rows_file: Path, reporter: Reporter) -> None:
-    """Measure what is not known yet; every finding is a row."""
-    known = known_bits(wanted, rows_file)
+def calibrate(
+    wanted: list[Calibration], config: RetrievalConfig, rows_file: Path, reporter: Reporter, *, anew: bool = False
+) -> None:
+    """Measure what is not known yet, or everything anew; every finding is a row."""
+    known = {} if anew else known_bits(wanted, rows_file)
     missing = [cell for cell in wanted if (cell.encoder.label, cell.target_bits) not in known]
     if not missing:
         return
     reporter.begin(len(missing), sum(cell.seconds for cell in missing))
     X = unit_vectors(_BATCH, config.n_features)
-    with parallel.threads(1), quiet_machine(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        for cell in missing:
-            reporter.step(cell.describe(), cell.seconds)
-            found = _find(cell, X, config.time_budget)
-            row = {"key": cell.key, **cell.identity, "status": "ok", "reason": "", **found, **circumstances()}
-            append_row(rows_file, row)
-            reporter.end(_line(cell, row))
+    measured: dict[Path, Row] = {}
+    for cell in missing:
+        reporter.step(cell.describe(), cell.seconds)
+        kept = _kept_file(cell, config.time_budget)
+        if kept not in measured:
+            measured[kept] = (None if anew else _recall(kept)) or _find(cell, X, config.time_budget)
+            remember(kept, json.dumps(measured[kept]).encode())
+        row = {"key": cell.key, **cell.identity, "status": "ok", "reason": "", **measured[kept], **circumstances()}
+        append_row(rows_file, row)
+        reporter.end(_line(cell, row))
+
+
+def _cost(name: str, params: Row) -> tuple[str, Row]:
+    """Return the method and the parameters that decide how long a code takes."""
+    classes = encoder_classes()
+    twin = classes[name].encodes_as or name
+    known = {*classes[twin]().get_params(), "precondition"}
+    return twin, {key: value for key, value in params.items() if key in known} | TIMED_PARAMS.get(twin, {})
+
+
+def _own_cost(cell: Calibration) -> tuple[str, Row]:
+    return _cost(cell.identity["encoder"], cell.identity["params"])
+
+
+def _reference_cost(cell: Calibration) -> tuple[str, Row]:
+    return _cost(cell.identity["reference"], cell.identity["reference_params"])
+
+
+def _kept_file(cell: Calibration, budget: float) -> Path:
+    """Return where the finding is kept, for all cells of the same cost."""
+    others = {key: cell.identity[key] for key in ("version", "n_features", "target_bits", "batch", "environment")}
+    limits = {"memory": environment.memory_limit(), "budget": budget, "calibration_version": _VERSION}
+    decisive = {"own": _own_cost(cell), "reference": _reference_cost(cell), **others, **limits}
+    return cache_directory() / "calibration" / f"{cell_key(decisive)}.json"
+
+
+def _recall(kept: Path) -> Row | None:
+    try:
+        found: Row = json.loads(kept.read_text())
+    except (OSError, ValueError):
+        return None
+    return found
 
 
 def _find(cell: Calibration, X: NDArray, budget: float) -> Row:
     """Find the bits of a method, and its time at equal bits."""
-    reference = _fitted(cell.identity["reference"], cell.identity["reference_params"], cell.target_bits, X)
+    own, other = _own_cost(cell), _reference_cost(cell)
+    reference = _fitted(*other, cell.target_bits, X)
     allowed = []
 
     def share(n_bits: int) -> float:
         found = np.inf
         for _ in range(_ATTEMPTS):
-            encoder = _fitted(cell.encoder.name, cell.identity["params"], n_bits, X)
-            ratio, seconds = _compare(encoder, reference, X, budget)
+            ratio, seconds = _compare(_fitted(*own, n_bits, X), reference, X, budget)
             allowed.append(seconds)
             found = min(found, ratio)
             if not 1 < found < _DOUBTFUL:
@@ -126,12 +168,13 @@ def _find(cell: Calibration, X: NDArray, budget: float) -> Row:
 
     most = _most(cell, X)
     at_equal_bits = share(cell.target_bits) if _fits(cell, cell.target_bits, X) else None
-    if cell.encoder == cell.reference:
+    if own == other:
         found = Found(cell.target_bits, 1.0)
     elif at_equal_bits is not None and abs(at_equal_bits - 1) <= TOLERANCE:
         found = Found(cell.target_bits, at_equal_bits)
     else:
-        found = most_bits(share, int(cell.target_bits / (at_equal_bits or 8)), most)
+        lengths = make_encoder(own[0], n_bits=most, **own[1]).lengths(X.shape[1], most)
+        found = most_bits(share, cell.target_bits / (at_equal_bits or 8), lengths)
     return {
         "n_bits": found.n_bits,
         "share": found.share,
@@ -146,24 +189,20 @@ def _compare(encoder: Encoder, reference: Encoder, X: NDArray, budget: float) ->
 
     The quickest of many turns counts, of either: it is what is left when nothing else uses the machine.
     """
-    named = (("own", encoder), ("reference", reference))
-    own, other = (_candidate(name, one, X) for name, one in named)
-    for _ in in_turns([own, other], budget, lambda done: None):
-        pass
+    own, other = (
+        Candidate(name, partial(one.encode, X, check_input=False), len(X), clock=time.thread_time)
+        for name, one in (("own", encoder), ("reference", reference))
+    )
+    with parallel.threads(1), quiet_machine():
+        for _ in in_turns([own, other], budget, lambda done: None):
+            pass
     return min(own.samples) / min(other.samples), min(other.samples)
 
 
-def _candidate(name: str, encoder: Encoder, X: NDArray) -> Candidate:
-    return Candidate(name, partial(encoder.encode, X, check_input=False), len(X), clock=time.thread_time)
-
-
 def _fitted(name: str, params: Row, n_bits: int, X: NDArray) -> Encoder:
-    return fitted_to_time(make_encoder(name, n_bits=n_bits, random_state=0, **_timed(name, params)), X)
-
-
-def _timed(name: str, params: Row) -> Row:
-    """Return the parameters to time a method with: a full matrix is kept, for drawing it is no part of encoding."""
-    return {**params, "store": True} if name == "lsh" else params
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return fitted_to_time(make_encoder(name, n_bits=n_bits, random_state=0, **params), X)
 
 
 def _most(cell: Calibration, X: NDArray) -> int:
@@ -184,8 +223,8 @@ def _fits(cell: Calibration, n_bits: int, X: NDArray) -> bool:
     """Tell whether the method can make this many bits within memory."""
     if not _can(cell, n_bits, X.shape[1]):
         return False
-    params = _timed(cell.encoder.name, cell.identity["params"])
-    needed = make_encoder(cell.encoder.name, n_bits=n_bits, **params).memory_bytes(X.shape[1])
+    name, params = _own_cost(cell)
+    needed = make_encoder(name, n_bits=n_bits, **params).memory_bytes(X.shape[1])
     return BASE_BYTES + needed <= environment.memory_limit() // 2
 
 

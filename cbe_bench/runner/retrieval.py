@@ -179,7 +179,7 @@ def run_plan(
     """
     _check_files(plan)
     if plan.calibrations:
-        calibrate(plan.calibrations, plan.config, rows_file, reporter)
+        calibrate(plan.calibrations, plan.config, rows_file, reporter, anew=rerun == "all")
         plan = make_plan(plan.config, plan.scale, plan.features, rows_file, rerun=rerun)
     if len(plan.pending) < len(plan.cells):
         reporter.message(going_on(len(plan.cells) - len(plan.pending), len(plan.cells), rows_file))

@@ -35,10 +35,11 @@ from cbe_bench.runner.common import (
 
 PAPER_DIMS = tuple(2**power for power in (15, 17, 20, 24, 27))
 DEFAULT_METHODS = ("lsh", "bilinear-rand", "cbe-rand", "cbe-orth", "hd3")
-_TIMED_PARAMS: dict[str, dict[str, Any]] = {
+TIMED_PARAMS: dict[str, dict[str, Any]] = {
     "lsh": {"store": True},  # drawing the matrix anew would be timed otherwise
     "bilinear-rand": {"permute": False},  # the reordering helps recall and is no part of the method's cost
 }
+"""Parameters that methods are timed with."""
 _MOST_BITS = 1 << 31
 _LEARN_ROWS = 64
 """Rows that methods learn from when only their encoding is of interest."""
@@ -121,7 +122,7 @@ def plan_times(methods: list[str], dims: list[int], bits: str, batch: int) -> li
 def _make_cell(name: str, d: int, n_bits: int, batch: int) -> TimingCell:
     if n_bits > _MOST_BITS:
         raise InputError(f"--bits: {n_bits:,} bits at d = {d:,}; at most {_MOST_BITS:,} are timed")
-    params = _TIMED_PARAMS.get(name, {})
+    params = TIMED_PARAMS.get(name, {})
     encoder = make_encoder(name, n_bits=n_bits, **params)
     encoder.check_params(d)
     identity = {
