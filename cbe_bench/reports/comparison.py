@@ -7,7 +7,6 @@ time, the error of a simulated variance. Two measurements differ beyond noise wh
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,8 +20,17 @@ _ALONE = 1.0
 """Points that a share from a single seed may be off."""
 _CALIBRATION = 1.25
 """Factor that a ratio of times may be off."""
-_SUBJECT = ("label", "n_features", "n_bits", "target_bits", "params", "n_learn", "batch", "part", "pair", "draws")
-"""What tells the measurements of an experiment apart."""
+_SUBJECT = {
+    "n_features": "d = {:,}",
+    "n_bits": "{:,} bits",
+    "target_bits": "in the time of {:,} bits",
+    "params": "{}",
+    "n_learn": "{:,} rows to learn from",
+    "batch": "batches of {:,}",
+    "pair": "{} pair",
+    "draws": "{:,} draws",
+}
+"""What tells the measurements of a method apart, and in what words."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +67,7 @@ class Comparison:
 def compare(first: Sequence[Experiment], second: Sequence[Experiment]) -> Comparison:
     """Match measurements by experiment, method, bits and parameters, and tell which differ beyond noise."""
     if len(first) == len(second) == 1:  # two single experiments are meant for each other, whatever they are called
-        name = first[0].name
-        before, after = _measurements(first, name), _measurements(second, name)
+        before, after = _measurements(first, ""), _measurements(second, "")
     else:
         before, after = _measurements(first), _measurements(second)
     both = [key for key in before if key in after]
@@ -97,7 +104,7 @@ _Key = tuple[str, str, str]
 
 def _names(keys: Iterable[_Key]) -> list[str]:
     """Name what is only in one: whole subjects, not every metric of them."""
-    return list(dict.fromkeys(f"{experiment}: {subject}" for experiment, subject, _ in keys))
+    return list(dict.fromkeys(f"{experiment}: {subject}".removeprefix(": ") for experiment, subject, _ in keys))
 
 
 def _apart(one: Interval, other: Interval) -> bool:
@@ -113,16 +120,16 @@ def _measurements(experiments: Iterable[Experiment], name: str | None = None) ->
                 groups.setdefault(_subject(row), []).append(row)
         for subject, rows in groups.items():
             for metric, interval in _metrics(rows):
-                found[name or experiment.name, subject, metric] = interval
+                found[experiment.name if name is None else name, subject, metric] = interval
     return found
 
 
 def _subject(row: Row) -> str:
-    """Name in words what a row measures, seeds and draws aside."""
-    said: dict[str, Any] = {key: row[key] for key in _SUBJECT if row.get(key) not in (None, {}, "", 0)}
-    label = said.pop("label", row.get("encoder", ""))
-    words = [f"{key} {json.dumps(value) if isinstance(value, dict) else value}" for key, value in said.items()]
-    return ", ".join([str(label), *words])
+    """Name in words what a row measures, seeds and draws of features aside."""
+    said = {key: row[key] for key in _SUBJECT if row.get(key)}
+    if "target_bits" in said:
+        del said["n_bits"]  # it was measured
+    return ", ".join([str(row["label"]), *(_SUBJECT[key].format(value) for key, value in said.items())])
 
 
 def _metrics(rows: list[Row]) -> Iterator[tuple[str, Interval]]:
