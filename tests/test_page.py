@@ -227,7 +227,7 @@ def test_synthetic_data_are_called_so(results):
 def test_each_experiment_says_how_to_make_it_again(results):
     document, _, twin = page_of(results)
     section = document.texts["experiment-cifar10"]
-    for said in ("cbe-bench run configs/cifar10.yaml --scale smoke", "0, 1, 2", "14 s", "3.0 GiB", "e1", "bits:\n- 64"):
+    for said in ("cbe-bench run configs/cifar10.yaml --scale smoke", "0, 1, 2", "14 s", "3.0 GiB", "e1", "bits: [64]"):
         assert said in section
     assert "Made by `cbe-bench run configs/cifar10.yaml --scale smoke`, seeds 0, 1, 2; 12 ok" in twin
     assert "a processor, 2 cores, 24.0 GiB" in document.texts["summary"]

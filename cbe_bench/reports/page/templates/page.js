@@ -60,8 +60,6 @@
   large.addEventListener("click", () => dialog.classList.toggle("full"));
   dialog.addEventListener("close", () => { dialog.classList.remove("full"); large.removeAttribute("src"); });
 
-  addEventListener("beforeprint", () => document.querySelectorAll(".claims details").forEach((one) => { one.open = true; }));
-
   const links = new Map([...document.querySelectorAll("nav a")].map((a) => [a.hash.slice(1), a]));
   const seen = new IntersectionObserver((entries) => {
     for (const entry of entries) {
