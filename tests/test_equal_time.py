@@ -198,6 +198,7 @@ def test_methods_are_run_at_the_bits_of_equal_time_and_drawn(tmp_path):
     cells = {(row["encoder"], row["n_bits"], row["seed"]) for row in rows if row["experiment"] == "retrieval"}
     assert {(row["encoder"], row["n_bits"], seed) for row in found for seed in (0, 1)} <= cells
     assert {("hd3", 32, 0), ("cbe-opt", 64, 1)} <= cells
+    assert "[6/6] " in result.output and f"[1/{len(cells)}] " in result.output
     table = pd.read_csv(folder / "equal-time.csv")
     assert len(table) == 6
     assert table["recall@100"].notna().all()
