@@ -41,8 +41,9 @@ def recall_figure(
                 axis.set(xlim=(0, curves["depth"].max()), ylim=(0, 1))
             line_of_axes[0].set_ylabel("recall of the true neighbours")
         columns = min(len(styles), int(width / _LEGEND_INCHES))
-        legend = figure.legend(*_handles(axes), loc="outside lower center", ncols=columns, frameon=False)
-        legend.set_title(label, {"size": 7.5})
+        legend = figure.legend(
+            *_handles(axes), loc="outside lower center", ncols=columns, frameon=False, title=label, title_fontsize=7.5
+        )
         legend.get_title().set(color="0.35", parse_math=False)
         what = " and ".join(f"fixed {kind}" for kind in rows)
         figure.suptitle(f"{title}, {what}, {scoring} ({_HOW[scoring]})", fontsize=10.5, parse_math=False)
