@@ -415,17 +415,31 @@ def test_readme_parts_come_from_rows(results, tmp_path):
     assert text.startswith("# x\n\n<!-- generated: claims -->\n| claim | the paper says |")
     assert "\nold\n" not in text
     assert "\n<!-- end -->\nkept\n<!-- generated: advice -->\nDrawn from the rows" in text
-    for verdict in judge(load_experiments(results)):
-        assert verdict.statement in text
+    claims = gathered(judge(load_experiments(results)))
+    lines = [line for line in text.splitlines() if line.startswith("|")][2 : 2 + len(claims)]
+    for claim, line in zip(claims, lines, strict=True):
+        assert line.startswith(f"| {claim.first.claim} |")
+        assert line.endswith(f"| **{claim.verdict}** |")
     assert updated(text, results, path) == text
     assert updated(text.replace("cbe-opt (1 of 1)", "cbe-opt (2 of 1)"), results, path) == text, "a wrong block differs"
     assert run(results, "--readme", path) == f"wrote {path}\n"
     assert not (results / "index.html").exists()
 
 
+def test_table_2_in_a_readme_has_the_papers_times_beside(results, tmp_path):
+    text = updated("<!-- generated: table2 -->\n<!-- end -->", results, tmp_path / "README.md")
+    assert "| d | bits | circulant ms |\n| --- | --- | --- |\n| 2^15 | 2^15 | 1 (1.11) |\n" in text
+    text = updated("<!-- generated: summary -->\n<!-- end -->", results, tmp_path / "README.md")
+    assert re.search(r"\*\*\d+\*\* reproduced, \*\*\d+\*\* not reproduced", text)
+
+
 def test_readme_faults_are_told(results, tmp_path):
     with pytest.raises(InputError, match="cannot generate 'claim'; did you mean 'claims'"):
         updated("<!-- generated: claim -->\n<!-- end -->", results, tmp_path / "README.md")
+    with pytest.raises(InputError, match="no results to make 'advice' from"):
+        (tmp_path / "few").mkdir()
+        (results / "time").rename(tmp_path / "few" / "time")
+        updated("<!-- generated: advice -->\n<!-- end -->", tmp_path / "few", tmp_path / "README.md")
     for text in ("<!-- generated: claims -->\nx\n", README.replace("old\n<!-- end -->", "old")):
         with pytest.raises(InputError, match="'claims' has no <!-- end -->"):
             updated(text, results, tmp_path / "README.md")

@@ -67,8 +67,12 @@ def dimensions(value: float) -> str:
 
 
 def read_grid(path: Path) -> Grid:
-    """Read a table of an experiment; columns that are empty, or that its heading tells already, are left out."""
-    frame = pd.read_csv(path)
+    """Read a table of an experiment."""
+    return grid_of(pd.read_csv(path))
+
+
+def grid_of(frame: pd.DataFrame) -> Grid:
+    """Return a table for a reader; columns that are empty, or that its heading tells already, are left out."""
     frame = frame.drop(columns=[name for name in frame if frame[name].isna().all() or name in _TOLD_ELSEWHERE])
     columns = [str(name) for name in frame if _owner(str(name), frame) is None]
     lines = [[_cell(name, line, frame) for name in columns] for line in frame.to_dict("records")]
@@ -106,6 +110,6 @@ def _text(name: str, value: Any) -> str:
         return "yes" if str(value) == "True" else ""
     if size is None:
         return str(value)
-    if name == "d":
+    if name in ("d", "bits"):
         return dimensions(size)
     return recall(size) if "@" in name or name in ("recall", "auc") else number(size)

@@ -9,9 +9,10 @@ from typing import Any
 import yaml
 
 from cbe_bench.environment import human_bytes
-from cbe_bench.reports.page.cells import Grid, read_grid
+from cbe_bench.reports.page.cells import Grid, grid_of, read_grid
 from cbe_bench.reports.page.outline import FIGURES, PARTS, TABLES, Part, Shown, command_for
 from cbe_bench.reports.tables import data_label
+from cbe_bench.reports.timing import table2
 from cbe_bench.results import ABOUT_FILE, ROWS_FILE, Experiment, Row
 
 KIND_NAMES = {
@@ -139,6 +140,11 @@ class Section:
         """Its tables, those of its kind in their order."""
         found = [Table(path, self._unfolded(shown), read_grid(path)) for shown, path in self._files(TABLES, ".csv")]
         return sorted(found, key=lambda table: table.shown.stem not in self.opened)
+
+    @property
+    def table2(self) -> Grid:
+        """Table 2 of the paper, from the rows of a timing experiment."""
+        return grid_of(table2(self.experiment.rows))
 
     @property
     def files(self) -> list[Path]:
