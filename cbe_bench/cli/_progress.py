@@ -10,7 +10,7 @@ from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 from rich.table import Table
 
-from cbe_bench.environment import human_bytes, memory_limit
+from cbe_bench.environment import human_bytes, memory_limit, peak_memory
 from cbe_bench.results import Row
 from cbe_bench.runner.common import BasePlan
 
@@ -37,7 +37,7 @@ class Progress:
         self._forecast_left = 0.0
         self._forecast_step = 0.0
         self._forecast_done = 0.0
-        self._started = time.perf_counter()
+        self._created = self._started = time.perf_counter()
         self._cells = self._ended = 0
 
     def __enter__(self) -> Self:
@@ -52,6 +52,8 @@ class Progress:
         """Take the bars away."""
         if self._overall is not None:
             self._bars.stop()
+            for task in self._bars.task_ids:
+                self._bars.remove_task(task)
             self._overall = self._step = None
 
     def message(self, text: str) -> None:
@@ -60,9 +62,10 @@ class Progress:
 
     def begin(self, n_cells: int, seconds: float) -> None:
         """Show the bars for this many cells."""
-        self._cells = n_cells
-        self._forecast_left = seconds
+        self._cells, self._ended = n_cells, 0
+        self._forecast_left, self._forecast_done = seconds, 0.0
         self._started = time.perf_counter()
+        self.stop()
         if self._live and n_cells:
             self._bars.start()
             self._overall = self._bars.add_task("all cells", total=1.0, note="")
@@ -146,7 +149,9 @@ class Progress:
             status: sum(row["status"] == status for row in rows) for status in ("ok", "skipped", "failed", "timeout")
         }
         again = "; --rerun failed tries them again" if counts["failed"] + counts["timeout"] else ""
-        self.message(", ".join(f"{count} {status}" for status, count in counts.items() if count) + again)
+        ended = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+        cost = f"{duration(time.perf_counter() - self._created)}, {human_bytes(peak_memory())} of memory at most"
+        self.message(f"{ended}{again} ({cost})")
         for name in files:
             self.message(f"wrote {name}")
 

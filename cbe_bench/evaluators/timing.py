@@ -19,7 +19,7 @@ _SHORTEST_SAMPLE = 2e-3
 """Seconds a sample lasts at least: fast calls are repeated within one."""
 _MOST_SAMPLES = 40
 _SLOW_CALL = 10.0
-"""Seconds from which on a first call counts as slow in itself, not by what it had to build."""
+"""Seconds from which on a first call counts as slow in itself: what it had to build is little beside that."""
 UNSTABLE = 0.15
 """Spread between the quartiles, relative to the median, from which on a time is called unstable."""
 
@@ -71,12 +71,14 @@ def fitted_to_time(encoder: Encoder, X: NDArray) -> Encoder:
 def in_turns(candidates: list[Candidate], budget: float, tick: Tick) -> Iterator[Candidate]:
     """Time the candidates in turns, each for about `budget` seconds; yield each when it has all its samples.
 
-    Every candidate is warmed up first, unless it was called before. A call that takes longer than the budget by itself
-    is timed once.
+    Every candidate is warmed up first, unless it was called before. A first call that is slow in itself is not
+    repeated: it is the sample.
     """
     for number, candidate in enumerate(candidates):
         _calibrate(candidate, budget)
         tick(0.1 * (number + 1) / len(candidates))
+        if len(candidate.samples) == candidate.wanted:
+            yield candidate
     rounds = max((candidate.wanted for candidate in candidates), default=0)
     for turn in range(rounds):
         for candidate in candidates:
@@ -93,7 +95,7 @@ def _calibrate(candidate: Candidate, budget: float) -> None:
         candidate.first_seconds = candidate.once()
     seconds = candidate.first_seconds
     if seconds > max(budget, _SLOW_CALL):
-        candidate.wanted = 1
+        candidate.samples = [seconds / candidate.vectors]
         return
     least = max(_SHORTEST_SAMPLE, budget / _MOST_SAMPLES)
     seconds = candidate.once()

@@ -4,7 +4,8 @@ Times are those of encoding a batch to packed bits on one pinned thread, a metho
 the processor's time that is counted, which does not run while others use the core. The time at equal bits is measured
 first. What was found is kept as rows beside the results of the experiment, and in the user's cache for other
 experiments on the same machine: it depends on the number of dimensions, not on the data. Methods whose codes are made
-by the same operations have the same time; it is measured once.
+by the same operations have the same time; it is measured once. So it is where the reference takes as long for fewer
+bits as for more, as circulant products do: there the others have the same bits as well.
 """
 
 import json
@@ -37,7 +38,7 @@ _ATTEMPTS = 3
 _MOST_TIMES_D = 4
 """Codes longer than this many times d are not looked for."""
 _FORECAST = 3.0
-_VERSION = 2
+_VERSION = 4
 """Part of every key: to be raised by a change of how bits are found."""
 
 
@@ -107,12 +108,16 @@ def calibrate(
     reporter.begin(len(missing), sum(cell.seconds for cell in missing))
     X = unit_vectors(_BATCH, config.n_features)
     measured: dict[Path, Row] = {}
-    for cell in missing:
+    longer: dict[str, Row] = {}
+    for cell in sorted(missing, key=lambda cell: -cell.target_bits):
         reporter.step(cell.describe(), cell.seconds)
         kept = _kept_file(cell, config.time_budget)
         if kept not in measured:
-            measured[kept] = (None if anew else _recall(kept)) or _find(cell, X, config.time_budget)
+            sought = longer.get(cell.encoder.label)
+            measured[kept] = (None if anew else _recall(kept)) or _find(cell, X, config.time_budget, sought)
             remember(kept, json.dumps(measured[kept]).encode())
+        if measured[kept]["sought_for"] == cell.target_bits:
+            longer[cell.encoder.label] = measured[kept]
         row = {"key": cell.key, **cell.identity, "status": "ok", "reason": "", **measured[kept], **circumstances()}
         append_row(rows_file, row)
         reporter.end(_line(cell, row))
@@ -150,8 +155,12 @@ def _recall(kept: Path) -> Row | None:
     return found
 
 
-def _find(cell: Calibration, X: NDArray, budget: float) -> Row:
-    """Find the bits of a method, and its time at equal bits."""
+def _find(cell: Calibration, X: NDArray, budget: float, longer: Row | None) -> Row:
+    """Find the bits of a method, and its time at equal bits.
+
+    `longer` is what was found in the time of more bits of the reference: where the reference takes the same time for
+    either, the bits are the same and need not be sought.
+    """
     own, other = _own_cost(cell), _reference_cost(cell)
     reference = _fitted(*other, cell.target_bits, X)
     allowed = []
@@ -168,15 +177,20 @@ def _find(cell: Calibration, X: NDArray, budget: float) -> Row:
 
     most = _most(cell, X)
     at_equal_bits = share(cell.target_bits) if _fits(cell, cell.target_bits, X) else None
+    same, sought_for = None, cell.target_bits
     if own == other:
-        found = Found(cell.target_bits, 1.0)
+        same = Found(cell.target_bits, 1.0)
     elif at_equal_bits is not None and abs(at_equal_bits - 1) <= TOLERANCE:
-        found = Found(cell.target_bits, at_equal_bits)
-    else:
-        lengths = make_encoder(own[0], n_bits=most, **own[1]).lengths(X.shape[1], most)
-        found = most_bits(share, cell.target_bits / (at_equal_bits or 8), lengths)
+        same = Found(cell.target_bits, at_equal_bits)
+    elif longer is not None:
+        ratio, _ = _compare(reference, _fitted(*other, longer["sought_for"], X), X, budget)
+        if abs(ratio - 1) <= TOLERANCE:
+            same, sought_for = Found(longer["n_bits"], longer["share"] / ratio), longer["sought_for"]
+    lengths = make_encoder(own[0], n_bits=most, **own[1]).lengths(X.shape[1], most)
+    found = same or most_bits(share, cell.target_bits / (at_equal_bits or 8), lengths)
     return {
         "n_bits": found.n_bits,
+        "sought_for": sought_for,
         "share": found.share,
         "share_at_equal_bits": at_equal_bits,
         "reference_seconds": min(allowed),
