@@ -96,6 +96,12 @@ def use(browser: webdriver.Chrome) -> list[str]:
             keys = browser.execute_script(SORTED, heads)
             if heads.get_attribute("aria-sort") != direction or keys != sorted(keys, reverse=direction == "descending"):
                 faults.append(f"a table does not sort {direction}")
+    for chart in browser.find_elements(By.CSS_SELECTOR, "#explorer .chart"):
+        said = "return document.querySelector('#explorer caption').textContent"
+        before = browser.execute_script(said)
+        chart.send_keys(Keys.ARROW_RIGHT)
+        if not chart.find_elements(By.TAG_NAME, "polyline") or browser.execute_script(said) == before:
+            faults.append("the chart does not follow the arrow keys")
     colour = "return getComputedStyle(document.body).backgroundColor"
     before = browser.execute_script(colour)
     browser.find_element(By.ID, "theme").send_keys(Keys.ENTER)

@@ -19,6 +19,7 @@ from cbe_bench.reports.page import write_page
 from cbe_bench.reports.page.cells import read_grid
 from cbe_bench.reports.page.claimed import counts, gathered
 from cbe_bench.reports.page.content import row_seconds
+from cbe_bench.reports.page.explorer import explorer_data
 from cbe_bench.reports.page.words import duration
 from cbe_bench.reports.readme import updated, write_readme
 from cbe_bench.reports.verdicts import Verdict
@@ -227,7 +228,7 @@ def test_synthetic_data_are_called_so(results):
 def test_each_experiment_says_how_to_make_it_again(results):
     document, _, twin = page_of(results)
     section = document.texts["experiment-cifar10"]
-    for said in ("cbe-bench run configs/cifar10.yaml --scale smoke", "0, 1, 2", "14 s", "3.0 GiB", "e1", "bits:\n- 64"):
+    for said in ("cbe-bench run configs/cifar10.yaml --scale smoke", "0, 1, 2", "14 s", "3.0 GiB", "e1", "bits: [64]"):
         assert said in section
     assert "Made by `cbe-bench run configs/cifar10.yaml --scale smoke`, seeds 0, 1, 2; 12 ok" in twin
     assert "a processor, 2 cores, 24.0 GiB" in document.texts["summary"]
@@ -323,6 +324,22 @@ def test_sweeps_and_other_kinds_give_no_advice(results, tmp_path):
     lines = summaries(load_experiments(results))
     assert [line.experiment for line in lines] == ["cifar10", "flickr"]
     assert lines[0].best == [("cbe-opt", 1), ("hd3", 1)]
+
+
+def test_chart_draws_what_the_rows_say(tmp_path):
+    rows = retrieval_rows(RECALLS, times=TIMES) + retrieval_rows({"cbe-opt": [0.8], "lsh": [0.7]}, bits=128)
+    experiment = write_experiment(tmp_path / "x", rows, config={**CONFIG, "bits": [64, 128]})
+    (entry,) = explorer_data(choices(experiment))
+    assert entry["bits"] == [64, 128]
+    lines = {line["name"]: line["points"] for line in entry["lines"]}
+    assert lines["cbe-opt"] == [
+        {"recall": 0.62, "spread": 0.02, "time": 1.0},
+        {"recall": 0.8, "spread": None, "time": None},
+    ]
+    assert lines["hd3"][1] is None, "a method without rows there has no point"
+    document, text, _ = page_of(tmp_path)
+    assert json.loads(text.split('id="explorer-data">')[1].split("</script>")[0]) == [entry]
+    assert "explorer" in document.ids
 
 
 def test_time_of_a_timed_cell_is_that_of_its_samples(results):

@@ -17,6 +17,7 @@ from cbe_bench.reports.errata import ERRATA
 from cbe_bench.reports.page.cells import dimensions, number, recall
 from cbe_bench.reports.page.claimed import counts, gathered
 from cbe_bench.reports.page.content import KIND_NAMES, Section, chapters, sorted_kinds
+from cbe_bench.reports.page.explorer import explorer_data
 from cbe_bench.reports.page.images import data_address
 from cbe_bench.reports.page.words import counted, duration, interval, markdown_cell
 from cbe_bench.results import ABOUT_FILE, Experiment, load_experiments
@@ -56,6 +57,7 @@ def load_results(folder: Path) -> dict[str, Any]:
     parts, others = chapters(experiments, scale)
     sections = [section for chapter in parts for section in chapter.sections] + others
     by_data = sorted(sections, key=lambda section: section.kinds[0] == "synthetic")
+    every_choice = [choice for section in by_data for choice in choices(section.experiment)]
     verdicts = judge(experiments)
     claims = gathered(verdicts)
     return {
@@ -73,7 +75,8 @@ def load_results(folder: Path) -> dict[str, Any]:
         "environments": _environments(sections),
         "ended": _last_day(experiments),
         "summaries": summaries(section.experiment for section in by_data),
-        "choices": [choice for section in by_data for choice in choices(section.experiment)],
+        "choices": every_choice,
+        "explorer": explorer_data(every_choice),
         "errata": ERRATA,
     }
 

@@ -113,7 +113,7 @@ class Section:
     @property
     def config(self) -> str:
         """Its configuration as YAML."""
-        return yaml.safe_dump(self.experiment.about.config, sort_keys=False, allow_unicode=True, width=100)
+        return yaml.safe_dump(self.experiment.about.config, sort_keys=False, default_flow_style=None, width=100)
 
     @cached_property
     def environments(self) -> dict[str, dict[str, Any]]:

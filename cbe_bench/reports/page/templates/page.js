@@ -52,14 +52,13 @@
       const image = button.querySelector("img");
       large.src = image.src;
       large.alt = image.alt;
+      dialog.classList.toggle("full", innerWidth < 720);
       dialog.showModal();
     });
   }
   dialog.addEventListener("click", (event) => { if (event.target !== large) dialog.close(); });
   large.addEventListener("click", () => dialog.classList.toggle("full"));
   dialog.addEventListener("close", () => { dialog.classList.remove("full"); large.removeAttribute("src"); });
-
-  addEventListener("beforeprint", () => document.querySelectorAll(".claims details").forEach((one) => { one.open = true; }));
 
   const links = new Map([...document.querySelectorAll("nav a")].map((a) => [a.hash.slice(1), a]));
   const seen = new IntersectionObserver((entries) => {
