@@ -12,7 +12,7 @@ from cbe_bench.reports.claims import CLAIMS, changes, claims_markdown, judge, lo
 from cbe_bench.reports.paper import ENCODE_MS
 from cbe_bench.results import About, Experiment, append_row, write_about
 
-D = 1_000
+D = 800
 NAMES = [claim.id for claim in CLAIMS]
 
 
@@ -33,7 +33,14 @@ def cell(label, n_bits, recall, seed=0, **more):
 
 
 def calibration(label, target, n_bits, share):
-    row = {"experiment": "calibration", "encoder": label, "label": label, "params": {}, "target_bits": target}
+    row = {
+        "experiment": "calibration",
+        "n_features": D,
+        "encoder": label,
+        "label": label,
+        "params": {},
+        "target_bits": target,
+    }
     return row | {"n_bits": n_bits, "share": 1.0, "share_at_equal_bits": share}
 
 
@@ -51,7 +58,7 @@ SHARES = {"cbe-rand": 1, "cbe-opt": 1, "lsh": 150, "bilinear-rand": 3, "bilinear
 
 
 def figure(name="toy", kind="real", scale="quick", seeds=(0, 1), shares=SHARES, at_equal_time=40, **recall):
-    """Figures 1 to 3 at 100 and 200 bits of 1,000 dimensions; others have a tenth of the bits in equal time."""
+    """Figures 1 to 3 at 100 and 200 bits of 800 dimensions; others have a tenth of the bits in equal time."""
     rows = []
     for target in (100, 200):
         for label, value in (RECALL | {key.replace("_", "-"): value for key, value in recall.items()}).items():
@@ -95,7 +102,7 @@ def test_values_carry_their_spread_over_seeds():
     rows += [cell("lsh", 100, 49 + 2 * seed, seed) for seed in range(3)]
     found = found_of("F-bits-lsh", experiment("toy", rows, fixed=["time"], bits=[100]))
     assert (found.value, found.low, found.high) == pytest.approx((0, -1, 1))
-    assert found.data == "toy, real data: 1,000 database rows, 500 queries, d = 1,000; 3 seeds; protocol: paper"
+    assert found.data == "toy, real data: 1,000 database rows, 500 queries, d = 800; 3 seeds; protocol: paper"
 
 
 def test_real_data_come_first_and_smoke_scale_is_not_judged_by():
@@ -103,6 +110,14 @@ def test_real_data_come_first_and_smoke_scale_is_not_judged_by():
     assert [verdict.experiment for verdict in both if verdict.claim == "F-time"] == ["b", "a"]
     small = found_of("F-bits-lsh", figure(scale="smoke"))
     assert small.verdict == "not tested" and small.found.startswith("smoke scale is too small to judge by; largest")
+
+
+def test_codes_shorter_than_the_papers_do_not_decide():
+    one = figure()
+    about = About(**{**vars(one.about), "config": {**one.about.config, "bits": [50, 100, 200]}})
+    rows = [*one.rows, cell("cbe-rand", 50, 10), cell("lsh", 50, 90), calibration("lsh", 50, 200, 10)]
+    short = Experiment(one.folder, about, [{"key": "", "status": "ok", **row} for row in rows])
+    assert [verdict_of(claim, short) for claim in FIGURES] == [["reproduced"]] * len(FIGURES)
 
 
 def test_parts_that_were_not_measured_are_not_reproduced_by_the_others():
@@ -379,10 +394,10 @@ def test_compare_tells_what_changed_beyond_noise(tmp_path):
     second = write(tmp_path / "b", figure(lsh=52), growth())
     found = json.loads(call("compare", first, second, "--json").stdout)
     assert {(one["experiment"], one["subject"], one["metric"]) for one in found["changed"]} == {
-        ("toy", f"lsh, d = 1,000, {bits} bits, 500 rows to learn from", "recall, points") for bits in (100, 200)
+        ("toy", f"lsh, d = 800, {bits} bits, 500 rows to learn from", "recall, points") for bits in (100, 200)
     }
     assert found["changed"][0]["before"]["value"] == pytest.approx(51.55)
-    assert found["only_first"][0] == "hadamard: cbe-rand, d = 1,000, 100 bits, 500 rows to learn from"
+    assert found["only_first"][0] == "hadamard: cbe-rand, d = 800, 100 bits, 500 rows to learn from"
     assert len(found["only_first"]) == 4 and found["only_second"] == []
     text = call("compare", first, second).output
     assert "Changed beyond noise" in text

@@ -1,6 +1,23 @@
 """Experiment configurations."""
 
 from cbe_bench.config.loading import load_config
-from cbe_bench.config.models import AnglesConfig, BaseConfig, Config, EncoderConfig, RetrievalConfig
+from cbe_bench.config.models import (
+    ORIGINAL,
+    AnglesConfig,
+    BaseConfig,
+    ClassificationConfig,
+    Config,
+    EncoderConfig,
+    RetrievalConfig,
+)
 
-__all__ = ["AnglesConfig", "BaseConfig", "Config", "EncoderConfig", "RetrievalConfig", "load_config"]
+__all__ = [
+    "ORIGINAL",
+    "AnglesConfig",
+    "BaseConfig",
+    "ClassificationConfig",
+    "Config",
+    "EncoderConfig",
+    "RetrievalConfig",
+    "load_config",
+]

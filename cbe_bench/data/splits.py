@@ -82,3 +82,63 @@ def make_split(
         database=np.sort(kept),
         learn=np.sort(rng.choice(len(kept), min(learn, len(kept)), replace=False)),
     )
+
+
+@dataclass(frozen=True)
+class ClassSplit:
+    """Rows of a file by their use in classification, and the class of each, counted from 0."""
+
+    names: NDArray
+    """The labels of the classes, as the file has them."""
+    train: NDArray[np.int64]
+    train_classes: NDArray[np.int64]
+    held: NDArray[np.int64]
+    """Rows that are not trained on: those for validation and those for the test."""
+    held_classes: NDArray[np.int64]
+    is_test: NDArray[np.bool_]
+    """Which of the held rows are for the test."""
+
+
+def make_class_split(
+    labels: NDArray | None,
+    *,
+    classes: int | None,
+    train: int,
+    validation: int,
+    test: int,
+    seed: int,
+    source: str,
+) -> ClassSplit:
+    """Draw so many rows of each class for training, validation and test.
+
+    Where there are more classes than asked for, some are drawn, the same for every seed.
+    """
+    if labels is None:
+        raise InputError(f"{source}: has no labels; classification needs the class of every row")
+    names, members = np.unique(labels, return_inverse=True)
+    if len(names) < 2:
+        raise InputError(f"{source}: all rows have the label {names[0]}; classification needs at least 2 classes")
+    chosen = np.arange(len(names))
+    if classes is not None and classes < len(names):
+        chosen = np.sort(np.random.default_rng(len(names)).choice(len(names), classes, replace=False))
+    rng, each = np.random.default_rng([seed, len(labels)]), train + validation + test
+    drawn = np.empty((len(chosen), each), np.int64)
+    for place, label in enumerate(chosen):
+        rows = np.flatnonzero(members == label)
+        if len(rows) < each:
+            raise InputError(
+                f"{source}: class {names[label]} has {len(rows):,} rows; {train:,} for training, {validation:,} for "
+                f"validation and {test:,} for the test need {each:,}"
+            )
+        drawn[place] = rng.permutation(rows)[:each]
+    of_class = np.repeat(np.arange(len(chosen)), each).reshape(drawn.shape)
+    in_test = np.broadcast_to(np.arange(each) >= train + validation, drawn.shape)
+    trained, held = np.argsort(drawn[:, :train], axis=None), np.argsort(drawn[:, train:], axis=None)
+    return ClassSplit(
+        names=names[chosen],
+        train=drawn[:, :train].ravel()[trained],
+        train_classes=of_class[:, :train].ravel()[trained],
+        held=drawn[:, train:].ravel()[held],
+        held_classes=of_class[:, train:].ravel()[held],
+        is_test=in_test[:, train:].ravel()[held],
+    )

@@ -147,6 +147,19 @@ def _scan_counts(queries, codes, block, histogram):  # type: ignore[no-untyped-d
                 histogram[i, out[i, j]] += 1
 
 
+@njit(nogil=True, cache=True)
+def _scan_inner(queries, codes, block, n_bits, inner):  # type: ignore[no-untyped-def]
+    """Write the inner products, as many rows as there is room for, of codes taken as -1 and +1."""
+    out = np.empty((queries.shape[0], block), np.int32)
+    by_word = np.empty((_SHORT_WORDS, block if queries.shape[1] <= _SHORT_WORDS else 0), np.uint64)
+    for start in range(0, codes.shape[0], block):
+        stop = min(start + block, codes.shape[0])
+        _distances(queries, codes[start:stop], by_word, out)
+        for i in range(inner.shape[0]):
+            for j in range(stop - start):
+                inner[i, start + j] = n_bits - 2 * out[i, j]
+
+
 def _words(codes: Codes, rows: int) -> NDArray[np.uint64]:
     """View codes as 64-bit words, padded by zero bytes and, up to `rows`, by zero codes, copied only if need be."""
     n, width = codes.shape
@@ -225,6 +238,17 @@ def distance_counts(queries: Codes, database: Codes) -> NDArray[np.int64]:
 
     _for_query_slices(scan, queries, database)
     return histogram
+
+
+def inner_products(queries: Codes, database: Codes, n_bits: int) -> NDArray[np.float32]:
+    """Return the inner product of each query with each code, both taken as -1 and +1: bits less twice the distance."""
+    inner = np.empty((len(queries), len(database)), np.float32)
+
+    def scan(words: NDArray[np.uint64], codes: NDArray[np.uint64], block: int, part: slice) -> None:
+        _scan_inner(words, codes, block, n_bits, inner[part])
+
+    _for_query_slices(scan, queries, database)
+    return inner
 
 
 def paired_distances(a: Codes, b: Codes) -> NDArray[np.int64]:

@@ -9,6 +9,8 @@ from cbe_bench.reports.claims.claim import Part, Source, Spread
 from cbe_bench.reports.tables import data_label
 from cbe_bench.results import Experiment, Row
 
+FEWEST = 8
+"""Codes are judged from d/8 bits on, the fewest in the paper's figures."""
 LEVEL = 0.5
 """Points within which two methods are level."""
 
@@ -51,13 +53,15 @@ def recall_rows(experiment: Experiment) -> list[Row]:
 
 
 def times_of(experiment: Experiment) -> list[Row]:
-    """Return what was measured to give methods equal time."""
-    return [row for row in experiment.rows if row["status"] == "ok" and "target_bits" in row]
+    """Return what was measured to give methods equal time, for numbers of bits as in the paper."""
+    rows = [row for row in experiment.rows if row["status"] == "ok" and "target_bits" in row]
+    return [row for row in rows if row["target_bits"] * FEWEST >= row["n_features"]]
 
 
 def numbers_of_bits(experiment: Experiment) -> list[int]:
-    """Return the numbers of bits that all methods were to have."""
-    return sorted(experiment.about.config.get("bits", ()))
+    """Return the numbers of bits that all methods were to have, as far as the paper has such."""
+    d = recall_rows(experiment)[0]["n_features"]
+    return sorted(k for k in experiment.about.config.get("bits", ()) if k * FEWEST >= d)
 
 
 def points(rows: Iterable[Row], label: str, n_bits: int, metric: str = "recall") -> dict[int, float]:
