@@ -89,6 +89,16 @@ def test_data_are_made_with_the_rows_that_are_used(place):
     assert [step.arguments[2] for step in data_steps("paper")] == ["cifar10-vlad25600", "mnist-vlad25600"]
 
 
+def test_rows_of_every_class_are_made_for_classifiers(place):
+    changes = {"experiment": "classification", "costs": [1], "train": 8, "validation": 4, "test": 4}
+    settings = {**TINY, **changes, **on_file("quickdraw-vlad25600")}
+    for key in ("database", "learn", "queries", "depth"):
+        del settings[key]
+    (place / "c.yaml").write_text(yaml.safe_dump(settings))
+    step = suite([place / "c.yaml"], "quick", Path("results"))[0]
+    assert step.name == "data quickdraw-vlad25600, 15,180 of 34,500 rows"  # 345 classes, 16 + 5 * 4 + 8 of each
+
+
 def test_files_with_too_few_rows_are_made_again_unless_they_are_not_ours(place):
     file = place / "data" / "cifar10-vlad25600.h5"
     make_file(file, 210, recipe="{}")

@@ -13,14 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cbe_bench.cache import whole_file
-from cbe_bench.config import BaseConfig, load_config
+from cbe_bench.config import BaseConfig, ClassificationConfig, load_config
 from cbe_bench.data.catalogue import VLAD_SETS, hint
 from cbe_bench.data.formats import open_features
+from cbe_bench.data.synthetic import SyntheticFeatures
 from cbe_bench.errors import InputError
 
 ORDER = (
     *("angles", "cifar10", "fashion", "mnist", "cifar10-51200", "flickr", "imagenet25600", "imagenet51200"),
     *("cifar10-2048", "flickr2048", "cifar10-fbe", "fbe", "convergence", "lambda", "semisup"),
+    *("classification", "classification-cifar10", "classification-imagenet"),
 )
 """Experiments by name, in the order they run; others follow by name."""
 MADE = {
@@ -96,7 +98,7 @@ def _data_steps(settings: Sequence[BaseConfig], scale: str) -> Iterator[Step]:
     for config in settings:
         file = config.data.file
         if file is not None and file.stem in MADE[scale]:
-            rows[file] = max(rows.get(file, 0), config.rows_needed)
+            rows[file] = max(rows.get(file, 0), _rows_used(config, VLAD_SETS[file.stem].images.n_classes))
     for file, needed in rows.items():
         count = VLAD_SETS[file.stem].images.count
         wanted = needed if 2 * needed < count else count
@@ -105,6 +107,13 @@ def _data_steps(settings: Sequence[BaseConfig], scale: str) -> Iterator[Step]:
             arguments = ("data", "make", file.stem, *some, "--out", str(file), "--folder", str(file.parent), "--force")
             said = f", {wanted:,} of {count:,} rows" if some else ""
             yield Step(f"data {file.stem}{said}", arguments, optional=True)
+
+
+def _rows_used(config: BaseConfig, n_classes: int) -> int:
+    """Return how many rows of a file with so many classes an experiment takes."""
+    if isinstance(config, ClassificationConfig):
+        return SyntheticFeatures.rows_for(config.train + config.validation + config.test, n_classes)
+    return config.rows_needed
 
 
 def _has_rows(file: Path, wanted: int) -> bool:

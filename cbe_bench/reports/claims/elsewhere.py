@@ -57,7 +57,7 @@ def _on_angles(name: str, statement: str, where: str, rule: str, measure: str) -
 
 
 def _on_classifiers(name: str, statement: str, where: str, rule: str, measure: str) -> Claim:
-    missing = "no classifiers were trained on codes"
+    missing = "no classifiers were trained on codes (configs/classification.yaml)"
     return Claim(
         id=name,
         statement=statement,
@@ -116,14 +116,14 @@ CLAIMS = (
         "T3-class",
         "A linear classifier on codes of cbe-opt loses nothing to LSH and bilinear-opt; codes are 32 times smaller.",
         "Table 3; Section 7.3",
-        "see the verdict",
-        "accuracy, points",
+        "the intervals of the differences, seed by seed, lie above a loss of one point, and codes are 32 times smaller",
+        "cbe-opt less the rival it compares worst with, points of accuracy",
     ),
     _on_classifiers(
         "T3-asym",
         "Training on codes and testing on real projections beats testing on codes.",
         "Section 7.3",
-        "see the verdict",
-        "accuracy, points",
+        "the interval of the gain, averaged over methods seed by seed, lies above 0",
+        "gain, points of accuracy",
     ),
 )

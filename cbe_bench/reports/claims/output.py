@@ -22,7 +22,7 @@ def measured(verdict: Verdict) -> str:
     if math.isnan(verdict.value):
         return ""
     ends = (verdict.low, verdict.high)
-    known = not any(map(math.isnan, ends)) and ends != (verdict.value, verdict.value)
+    known = all(map(math.isfinite, ends)) and ends != (verdict.value, verdict.value)
     spread = f" [{_number(ends[0])}, {_number(ends[1])}]" if known else ""
     return f"{_number(verdict.value)}{spread} {verdict.measure}".strip()
 
@@ -49,12 +49,12 @@ def claims_markdown(verdicts: Sequence[Verdict]) -> str:
 
 
 def verdicts_json(verdicts: Iterable[Verdict]) -> str:
-    """Return verdicts as JSON; what is no number is null."""
-    plain = [
-        {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in asdict(one).items()}
-        for one in verdicts
-    ]
-    return json.dumps(plain, indent=1)
+    """Return verdicts as JSON; what is no finite number is null."""
+    return json.dumps([{key: _plain(value) for key, value in asdict(one).items()} for one in verdicts], indent=1)
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def write_claims(verdicts: Sequence[Verdict], folder: Path) -> list[str]:
