@@ -6,12 +6,14 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from PIL import Image
 
 from cbe_bench.cli import main
 from cbe_bench.errors import InputError
+from cbe_bench.evaluators.intervals import difference_error
 from cbe_bench.reports.advice import choices, summaries
 from cbe_bench.reports.claims import judge
 from cbe_bench.reports.errata import ERRATA
@@ -278,10 +280,14 @@ def test_best_level_and_fastest_by_hand(results):
     assert best.spread == pytest.approx(0.02)
     assert best.learned
     assert not second.learned
-    # differences 0.001, 0.007, 0.008: mean 0.016/3, and Student's 4.3027 for two degrees of freedom
     assert second.behind == pytest.approx(0.016 / 3)
-    half = 4.3027 * 0.0037859 / 3**0.5
+    # what is left after a shift of each method and of each seed, by least squares; four degrees of freedom
+    shifts = np.hstack([np.kron(np.eye(3), np.ones((3, 1))), np.kron(np.ones((3, 1)), np.eye(3))])
+    table = np.array(list(RECALLS.values())).ravel()
+    left = table - shifts @ np.linalg.lstsq(shifts, table, rcond=None)[0]
+    half = 2.7764 * np.sqrt(2 * (left @ left) / 4 / 3)
     assert second.behind_low == pytest.approx(0.016 / 3 - half, abs=1e-6)
+    assert last.behind_high == pytest.approx(0.11 + half, abs=1e-6)
     assert second.level
     assert last.behind == pytest.approx(0.11)
     assert not last.level
@@ -290,6 +296,22 @@ def test_best_level_and_fastest_by_hand(results):
     assert choice.fastest is second
     assert choice.fastest.time == 0.5
     assert choice.depth == 100
+
+
+def test_two_methods_are_compared_by_students_paired_interval():
+    # differences 0.001, 0.007, 0.008: standard deviation 0.0037859; Student's 4.3027 for two degrees of freedom
+    half = 4.3027 * 0.0037859 / 3**0.5
+    assert difference_error([RECALLS["cbe-opt"], RECALLS["hd3"]]) == pytest.approx(half, abs=1e-6)
+    assert np.isnan(difference_error([[0.5], [0.6]]))
+
+
+def test_few_seeds_of_many_methods_still_tell_them_apart(tmp_path):
+    rng = np.random.default_rng(0)
+    recalls = {f"method-{i}": 0.5 + 0.02 * i + rng.normal(0, 0.001, 2) for i in range(6)}
+    rows = retrieval_rows({name: values.tolist() for name, values in recalls.items()})
+    (choice,) = choices(write_experiment(tmp_path / "x", rows, config=CONFIG))
+    assert choice.best.method == "method-5"
+    assert choice.level == []
 
 
 def test_a_faster_method_beyond_a_point_is_not_named(tmp_path):
@@ -304,6 +326,7 @@ def test_one_seed_tells_nothing_of_noise(tmp_path):
     experiment = write_experiment(tmp_path / "x", rows, config=CONFIG)
     (choice,) = choices(experiment)
     assert choice.level == choice.standings[1:]
+    assert summaries([experiment])[0].best == [("cbe-opt", 1)]
     assert choice.fastest is None
     document, _, _ = page_of(tmp_path)
     assert "one seed: not known" in document.texts["advice"]
