@@ -55,13 +55,16 @@ def recall_rows(experiment: Experiment) -> list[Row]:
 def times_of(experiment: Experiment) -> list[Row]:
     """Return what was measured to give methods equal time, for numbers of bits as in the paper."""
     rows = [row for row in experiment.rows if row["status"] == "ok" and "target_bits" in row]
-    return [row for row in rows if row["target_bits"] * FEWEST >= row["n_features"]]
+    return [row for row in rows if row["target_bits"] >= _fewest_bits(experiment)]
 
 
 def numbers_of_bits(experiment: Experiment) -> list[int]:
     """Return the numbers of bits that all methods were to have, as far as the paper has such."""
-    d = recall_rows(experiment)[0]["n_features"]
-    return sorted(k for k in experiment.about.config.get("bits", ()) if k * FEWEST >= d)
+    return sorted(k for k in experiment.about.config.get("bits", ()) if k >= _fewest_bits(experiment))
+
+
+def _fewest_bits(experiment: Experiment) -> float:
+    return max((row["n_features"] for row in recall_rows(experiment)), default=0) / FEWEST
 
 
 def points(rows: Iterable[Row], label: str, n_bits: int, metric: str = "recall") -> dict[int, float]:
