@@ -69,7 +69,8 @@ def test_help_imports_nothing_heavy():
     code = (
         "import sys; from click.testing import CliRunner; from cbe_bench.cli import main\n"
         "assert CliRunner().invoke(main, ['--help']).exit_code == 0\n"
-        "assert CliRunner().invoke(main, ['run', '--help']).exit_code == 0\n"
+        "for verb in main.list_commands(None):\n"
+        "    assert CliRunner().invoke(main, [verb, '--help']).exit_code == 0\n"
         "heavy = {'numpy', 'numba', 'pandas', 'matplotlib', 'h5py', 'sklearn', 'pydantic', 'rich'} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )

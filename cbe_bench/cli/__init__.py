@@ -52,7 +52,12 @@ def main() -> None:
     Its Table 2, how long encoding takes, and its theory, simulated:
       cbe-bench time --dims 2^15..2^27
       cbe-bench angles
+    All of it, a page of figures, and a verdict on every claim of the paper:
+      cbe-bench reproduce
+      cbe-bench claims
     On your own vectors (.h5 .npy .fvecs .bvecs .fbin .parquet, sparse .npz):
       cbe-bench data check mine.npy
       cbe-bench run configs/flickr.yaml --set data.file=mine.npy
+    All results as one page, with a verdict on every claim of the paper:
+      cbe-bench report
     """

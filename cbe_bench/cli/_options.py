@@ -38,6 +38,20 @@ rerun_option = click.option(
 )
 
 
+folder_argument = click.argument("folder", required=False, type=click.Path(path_type=Path))
+
+
+def results_folder(chosen: Path | None) -> Path:
+    """Return the folder of results that is meant: results/quick where none is, or else the one in the repository."""
+    if chosen is not None:
+        return chosen
+    own, committed = Path("results/quick"), Path("results/reference/quick")
+    if own.is_dir() or not committed.is_dir():
+        return own
+    click.echo(f"{own} is not here: these are the results of {committed}", err=True)
+    return committed
+
+
 def make_folder(path: Path) -> None:
     """Make a folder that can be written to, or tell why there is none, before anything is computed for it."""
     try:

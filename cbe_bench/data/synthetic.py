@@ -99,9 +99,9 @@ class SyntheticFeatures(Features):
         return np.concatenate([self._describe(block)[1] for block in blocks])[: self.n_rows]
 
     @staticmethod
-    def rows_for(per_class: int) -> int:
+    def rows_for(per_class: int, classes: int = _CLASSES) -> int:
         """Return how many rows bring, all but surely, so many of every class: five standard deviations more."""
-        return int(_CLASSES * (per_class + 5 * np.sqrt(per_class) + 8))
+        return int(classes * (per_class + 5 * np.sqrt(per_class) + 8))
 
     def _describe(self, block: int) -> tuple[Matrix, NDArray[np.int64]]:
         rng = self._rng(1, block)

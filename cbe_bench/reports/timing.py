@@ -23,7 +23,7 @@ _NEARLY_LINEAR = (
     "max(d, k)",
     lambda d, k: np.maximum(d, k),
 )
-_EXPECTED = {
+EXPECTED = {
     "lsh": ("d k", lambda d, k: d * k, "d k", lambda d, k: d * k),
     "bilinear-rand": (
         "max(d, k) sqrt(min(d, k))",
@@ -129,7 +129,7 @@ def _growth(name: str, rows: list[Row], regime: str, variable: str) -> dict[str,
         return None
     d, k = (np.array([row[key] for row in rows], float) for key in ("n_features", "n_bits"))
     size = {"d": d, "k": k}[variable]
-    time_law, time_of, space_law, space_of = _EXPECTED.get(name, ("", None, "", None))
+    time_law, time_of, space_law, space_of = EXPECTED.get(name, ("", None, "", None))
     return {
         "encoder": name,
         "regime": regime,

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, fields
 import pandas as pd
 
 REPRODUCED, NOT_REPRODUCED, VACUOUS, NOT_TESTED = "reproduced", "not reproduced", "vacuous", "not tested"
+VERDICTS = (REPRODUCED, NOT_REPRODUCED, VACUOUS, NOT_TESTED)
 TOGETHER = 0.99
 """Confidence of all intervals of a verdict at once."""
 DATA_KINDS = {"synthetic": "synthetic stand-in", "real": "real data", "user": "user's file"}
@@ -29,6 +30,14 @@ class Verdict:
     found: str
     rule: str
     data: str
+    where: str = ""
+    """Where in the paper the claim stands."""
+    measure: str = ""
+    """What the value is, with its unit."""
+    kind: str = ""
+    """What it was measured on: real, user, synthetic, simulated or machine; nothing where it was not."""
+    experiment: str = ""
+    """The folders of the results it rests on."""
 
 
 def level_of_each(n: int) -> float:

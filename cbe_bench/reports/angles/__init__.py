@@ -9,7 +9,7 @@ import pandas as pd
 
 from cbe_bench.reports.angles.figures import features_figure, mean_figure, signs_figure, variance_figure
 from cbe_bench.reports.angles.tables import chosen, features_table, mean_table, simulations, tails_table, variance_table
-from cbe_bench.reports.angles.verdicts import theory_verdicts
+from cbe_bench.reports.angles.verdicts import judge_theory, theory_verdicts
 from cbe_bench.reports.figures import save_figure
 from cbe_bench.reports.tables import save_table
 from cbe_bench.results import Row
@@ -44,4 +44,4 @@ def write_angles(rows: list[Row], title: str, folder: Path) -> list[str]:
     return written
 
 
-__all__ = ["theory_verdicts", "write_angles"]
+__all__ = ["judge_theory", "theory_verdicts", "write_angles"]

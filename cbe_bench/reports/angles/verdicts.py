@@ -26,18 +26,21 @@ _SPAN = 4
 
 def theory_verdicts(rows: list[Row]) -> pd.DataFrame:
     """Judge the claims of Sections 4 and 6.1, as far as there are rows for them."""
+    return verdict_table(judge_theory(rows))
+
+
+def judge_theory(rows: list[Row]) -> list[Verdict]:
+    """Return the verdicts on the claims of Sections 4 and 6.1, as far as there are rows for them."""
     done = [row for row in rows if row["status"] == "ok"]
     cells, features = simulations(done), [row for row in done if row["part"] == "features"]
-    return verdict_table(
-        [
-            *mean_verdicts(cells),
-            *variance_verdicts(cells),
-            *tail_verdicts(cells),
-            *sign_verdicts(cells, features),
-            *decay_verdicts(cells),
-            *corollary_verdicts(features),
-        ]
-    )
+    return [
+        *mean_verdicts(cells),
+        *variance_verdicts(cells),
+        *tail_verdicts(cells),
+        *sign_verdicts(cells, features),
+        *decay_verdicts(cells),
+        *corollary_verdicts(features),
+    ]
 
 
 def mean_verdicts(cells: list[Row]) -> list[Verdict]:

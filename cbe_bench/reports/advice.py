@@ -1,0 +1,181 @@
+"""What to use for data like these: for each number of bits the best method, what is level with it, what is fastest.
+
+Methods of one seed share its split, so they are compared seed by seed: one is level with the best where the 95%
+interval of their mean difference over seeds reaches zero, or where there is one seed only and no interval. The noise
+is pooled over the methods at a number of bits.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from cbe_bench.evaluators.intervals import difference_error
+from cbe_bench.results import Experiment, Row
+
+NEAR = 0.01
+"""Recall that a faster method may lose against the best and still be named: one point."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """One method at one number of bits: recall at the greatest depth, and how far it is behind the best."""
+
+    method: str
+    recall: float
+    spread: float
+    """Standard deviation over seeds; not a number for a single one."""
+    learned: bool
+    time: float | None
+    """Encoding time relative to the reference, measured in turns with it; none where it was not measured."""
+    behind: float
+    behind_low: float
+    behind_high: float
+
+    @property
+    def level(self) -> bool:
+        """Whether noise over seeds may be all that sets it apart from the best."""
+        return not self.behind_low > 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """The methods of an experiment at one number of bits, the best first."""
+
+    experiment: str
+    data: str
+    data_kind: str
+    n_features: int
+    bits: int
+    depth: int
+    seeds: int
+    standings: list[Standing]
+
+    @property
+    def best(self) -> Standing:
+        """The method of the highest mean recall."""
+        return self.standings[0]
+
+    @property
+    def second(self) -> Standing | None:
+        """The method after it."""
+        return self.standings[1] if len(self.standings) > 1 else None
+
+    @property
+    def level(self) -> list[Standing]:
+        """The others that are level with the best within noise."""
+        return [one for one in self.standings[1:] if one.level]
+
+    @property
+    def fastest(self) -> Standing | None:
+        """The fastest of those within a point of the best, among methods that were timed."""
+        near = [one for one in self.standings if one.time is not None and one.behind <= NEAR]
+        return min(near, key=lambda one: one.time or 0.0, default=None)
+
+    @property
+    def untrained(self) -> Standing | None:
+        """The best of those that learn nothing from data."""
+        return next((one for one in self.standings if not one.learned), None)
+
+
+def choices(experiment: Experiment) -> list[Choice]:
+    """Return what to choose from at each number of bits that all methods of a retrieval experiment have in common."""
+    config = experiment.about.config
+    if experiment.about.experiment != "retrieval" or config.get("sweep") or "bits" not in config.get("fixed", ["bits"]):
+        return []
+    done = [row for row in experiment.rows if row["experiment"] == "retrieval" and row["status"] == "ok"]
+    times = {
+        (row["label"], row["target_bits"]): row["share_at_equal_bits"]
+        for row in experiment.rows
+        if row["experiment"] == "calibration" and row["status"] == "ok"
+    }
+    found = (_choice(experiment, [row for row in done if row["n_bits"] == bits], times) for bits in config["bits"])
+    return sorted((choice for choice in found if choice), key=lambda choice: choice.bits)
+
+
+def _choice(experiment: Experiment, rows: list[Row], times: dict[tuple[str, int], float | None]) -> Choice | None:
+    recalls: dict[str, dict[int, float]] = {}
+    for row in rows:
+        recalls.setdefault(row["label"], {})[row["seed"]] = row["recall"][-1]
+    seeds = set.intersection(*(set(values) for values in recalls.values())) if recalls else set()
+    if not seeds:
+        return None
+    values = {label: np.array([recalls[label][seed] for seed in sorted(seeds)]) for label in recalls}
+    best = max(values, key=lambda label: float(values[label].mean()))
+    learned = {row["label"]: row["n_learn"] > 0 for row in rows}
+    bits = rows[0]["n_bits"]
+    error = difference_error(list(values.values()))
+    standings = [
+        _standing(label, values[label], values[best], error, learned[label], times.get((label, bits)))
+        for label in values
+    ]
+    return Choice(
+        experiment=experiment.name,
+        data=rows[0]["data"],
+        data_kind=rows[0]["data_kind"],
+        n_features=rows[0]["n_features"],
+        bits=bits,
+        depth=rows[0]["depths"][-1],
+        seeds=len(seeds),
+        standings=sorted(standings, key=lambda one: -one.recall),
+    )
+
+
+def _standing(
+    label: str, own: np.ndarray, best: np.ndarray, error: float, learned: bool, time: float | None
+) -> Standing:
+    behind = float((best - own).mean())
+    return Standing(
+        method=label,
+        recall=float(own.mean()),
+        spread=float(own.std(ddof=1)) if len(own) > 1 else float("nan"),
+        learned=learned,
+        time=time,
+        behind=behind,
+        behind_low=behind - error,
+        behind_high=behind + error,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """What the choices of an experiment have in common: how often each method is the best, level or fastest."""
+
+    experiment: str
+    data: str
+    data_kind: str
+    n_features: int
+    bits: list[int]
+    seeds: int
+    depth: int
+    best: list[tuple[str, int]]
+    """Methods that are the best or level with it, and at how many numbers of bits; of one seed the best alone."""
+    untrained: list[tuple[str, int]]
+    """The same among methods that learn nothing."""
+    fastest: list[tuple[str, int]]
+    """Methods that are the fastest within a point of the best."""
+
+
+def summaries(experiments: Iterable[Experiment]) -> list[Summary]:
+    """Return one line for each experiment there is a choice in."""
+    return [_summary(found) for experiment in experiments if (found := choices(experiment))]
+
+
+def _summary(found: list[Choice]) -> Summary:
+    first = found[0]
+    best = Counter(one.method for choice in found for one in (choice.best, *(choice.level if choice.seeds > 1 else ())))
+    untrained = Counter(choice.untrained.method for choice in found if choice.untrained)
+    fastest = Counter(choice.fastest.method for choice in found if choice.fastest)
+    return Summary(
+        experiment=first.experiment,
+        data=first.data,
+        data_kind=first.data_kind,
+        n_features=first.n_features,
+        bits=[choice.bits for choice in found],
+        seeds=min(choice.seeds for choice in found),
+        depth=first.depth,
+        best=best.most_common(),
+        untrained=untrained.most_common(),
+        fastest=fastest.most_common(),
+    )

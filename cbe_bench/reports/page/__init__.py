@@ -1,0 +1,129 @@
+"""The page: all results of a folder as one HTML file that needs nothing else, and as Markdown."""
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import cbe_bench
+from cbe_bench.cache import whole_file
+from cbe_bench.errors import InputError
+from cbe_bench.reports.advice import choices, summaries
+from cbe_bench.reports.claims import claims_markdown, judge
+from cbe_bench.reports.errata import ERRATA
+from cbe_bench.reports.page.cells import dimensions, number, recall
+from cbe_bench.reports.page.claimed import counts, gathered
+from cbe_bench.reports.page.content import KIND_NAMES, Section, chapters, sorted_kinds
+from cbe_bench.reports.page.explorer import explorer_data
+from cbe_bench.reports.page.images import data_address
+from cbe_bench.reports.page.words import counted, duration, interval, markdown_table
+from cbe_bench.results import ABOUT_FILE, Experiment, load_experiments
+
+PIECES = ("summary", "claims", "advice", "table2")
+"""Parts of the page that may stand elsewhere, each a template of Markdown."""
+
+
+def write_page(folder: Path, out: Path | None = None) -> list[str]:
+    """Write the page of a folder of results, `index.html`, and its twin, `REPORT.md`; return the names of the files.
+
+    Another file for the page may be named; the twin then has its name, with the suffix of Markdown.
+    """
+    facts = load_results(folder)
+    page, twin = out or folder / "index.html", out.with_suffix(".md") if out else folder / "REPORT.md"
+    if page == twin:
+        raise InputError(f"{page}: a page is HTML; its twin would have the same name")
+    for template, target in (("page.html", page), ("report.md", twin)):
+        text = _render(template, {**facts, "page": page, "twin": twin}, target.parent)
+        with whole_file(target) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    return [str(page), str(twin)]
+
+
+def write_piece(name: str, facts: dict[str, Any], base: Path) -> str:
+    """Return a piece of the page as Markdown; links are relative to a folder."""
+    return _render(f"{name}.md", facts, base)
+
+
+def load_results(folder: Path) -> dict[str, Any]:
+    """Return all that the page tells of a folder of results, as its templates know it."""
+    experiments = load_experiments(folder)
+    if not experiments:
+        raise InputError(f"{folder}: holds no results: no folder in it has an {ABOUT_FILE}; `cbe-bench run` makes some")
+    scales = Counter(one.about.scale for one in experiments if one.about.experiment != "time")
+    scale = scales.most_common(1)[0][0] if scales else "quick"
+    parts, others = chapters(experiments, scale)
+    sections = [section for chapter in parts for section in chapter.sections] + others
+    by_data = sorted(sections, key=lambda section: section.kinds[0] == "synthetic")
+    every_choice = [choice for section in by_data for choice in choices(section.experiment)]
+    verdicts = judge(experiments)
+    claims = gathered(verdicts)
+    return {
+        "version": cbe_bench.__version__,
+        "scale": scale,
+        "verdicts": verdicts,
+        "claims": claims,
+        "counts": counts(claims),
+        "chapters": parts,
+        "others": others,
+        "sections": sections,
+        "names": {section.name for section in sections},
+        "rows": sum(len(section.experiment.rows) for section in sections),
+        "data": _data_by_kind(sections),
+        "environments": _environments(sections),
+        "ended": _last_day(experiments),
+        "summaries": summaries(section.experiment for section in by_data),
+        "choices": every_choice,
+        "explorer": explorer_data(every_choice),
+        "errata": ERRATA,
+    }
+
+
+def _data_by_kind(sections: list[Section]) -> dict[str, list[str]]:
+    """Return the names of the data, by their kind."""
+    found: dict[str, dict[str, None]] = {}
+    for row in (row for section in sections for row in section.experiment.rows if "data_kind" in row):
+        found.setdefault(row["data_kind"], {})[row["data"]] = None
+    return {kind: list(found[kind]) for kind in sorted_kinds(set(found))}
+
+
+def _environments(sections: list[Section]) -> dict[str, dict[str, Any]]:
+    return {name: machine for section in sections for name, machine in section.environments.items()}
+
+
+def _last_day(experiments: list[Experiment]) -> str:
+    """Return the day the last cell ended; nothing where no row says when."""
+    ends = [datetime.fromisoformat(row["ended"]) for one in experiments for row in one.rows if "ended" in row]
+    return f"{max(ends):%-d %B %Y}" if ends else ""
+
+
+def _render(template: str, facts: dict[str, Any], base: Path) -> str:
+    """Fill a template; links are relative to the folder the result will lie in."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader(__name__),
+        autoescape=template.endswith(".html"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    helpers: dict[str, Callable[..., Any]] = {
+        "link": lambda path: quote(Path(os.path.relpath(path, base)).as_posix()),
+        "embed": data_address,
+        "number": number,
+        "recall": recall,
+        "dimensions": dimensions,
+        "duration": duration,
+        "interval": interval,
+        "claims_markdown": claims_markdown,
+        "markdown_table": markdown_table,
+        "counted": counted,
+    }
+    environment.globals.update(helpers, kind_names=KIND_NAMES)
+    return environment.get_template(template).render(facts)
+
+
+__all__ = ["PIECES", "load_results", "write_page", "write_piece"]
