@@ -96,7 +96,10 @@ class ClassificationEvaluator:
         return round(time.perf_counter() - start, 4)
 
     def _encode(self, encoder: Encoder) -> tuple[Codes, float]:
-        """Return the codes of the training rows, and milliseconds of processor time that one of them took."""
+        """Return the codes of the training rows, and milliseconds of processor time that one of them took.
+
+        What an encoder draws anew, such as a matrix too large to keep, is part of it.
+        """
         encoder.encode(self._X[:32])  # what is built once, such as FFT plans, is not part of the time
         start = time.process_time()
         codes = encoder.encode(self._X, check_input=False)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _ORIGINAL = "original"
-_ASIDE = 1.05
+_ASIDE = 1.08
 """Methods stand this far apart in the figure, as a factor of bytes, so that none hides the spread of another."""
 _PANELS = {
     "accuracy": "asymmetric (trained on codes, tested on real projections)",

@@ -33,7 +33,7 @@ def _no_loss(codes: list[Row], originals: list[Row]) -> Verdict:
     """Judge T3-class by the rival that cbe-opt compares worst with."""
     found = {rival: _differences(codes, "cbe-opt", rival) for rival in RIVALS}
     estimates = [_estimate(values) for values in found.values()]
-    value, low, high = min(estimates, key=lambda estimate: (np.nan_to_num(estimate[0], nan=-np.inf), estimate[1]))
+    value, low, high = min(estimates, key=lambda estimate: np.nan_to_num(estimate[0], nan=-np.inf))
     sizes = {originals[0]["bytes_per_vector"] / row["bytes_per_vector"] for row in codes} if originals else set()
     told = [f"cbe-opt - {rival}: {_told(each)}" for rival, each in zip(found, estimates, strict=True)]
     told += [f"a code is {size:g} times smaller than the features" for size in sorted(sizes)]
@@ -100,16 +100,18 @@ def _differences(codes: list[Row], method: str, rival: str) -> list[float]:
 
 
 def _estimate(values: list[float]) -> tuple[float, float, float]:
-    """Return the mean and its interval, which is unbounded for fewer than two values."""
+    """Return the mean and its interval, which fewer than two values do not have."""
     if len(values) < 2:
-        return (values[0] if values else np.nan), -np.inf, np.inf
+        return (values[0] if values else np.nan), np.nan, np.nan
     low, high = mean_interval(np.mean(values), np.var(values, ddof=1), len(values))
     return float(np.mean(values)), float(low), float(high)
 
 
 def _told(estimate: tuple[float, float, float]) -> str:
-    value, low, high = estimate
-    return f"{value:+.2f} points ({low:+.2f} to {high:+.2f})" if value == value else "not run"
+    value, low, high = (round(number, 2) + 0.0 for number in estimate)  # no minus before zero
+    if value != value:
+        return "not run"
+    return f"{value:+.2f} points ({low:+.2f} to {high:+.2f})" if low == low else f"{value:+.2f} points (one seed)"
 
 
 def _data(rows: list[Row]) -> str:
