@@ -6,12 +6,14 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from PIL import Image
 
 from cbe_bench.cli import main
 from cbe_bench.errors import InputError
+from cbe_bench.evaluators.intervals import difference_error
 from cbe_bench.reports.advice import choices, summaries
 from cbe_bench.reports.claims import judge
 from cbe_bench.reports.errata import ERRATA
@@ -114,6 +116,7 @@ def retrieval_rows(recalls, *, kind="real", bits=64, times=None):
             {
                 "experiment": "calibration",
                 "encoder": name,
+                "n_features": 512,
                 "target_bits": bits,
                 "n_bits": bits,
                 "share": 1.0,
@@ -246,7 +249,7 @@ def test_commands_of_what_was_not_run_name_files_that_exist(results):
     _, _, twin = page_of(results)
     named = re.findall(r"not run here; `cbe-bench run (\S+)", twin)
     assert named
-    assert not [name for name in named if not (ROOT / name).is_file() and "classification" not in name]
+    assert not [name for name in named if not (ROOT / name).is_file()]
 
 
 def test_an_experiment_of_ones_own_has_a_section(results):
@@ -277,10 +280,14 @@ def test_best_level_and_fastest_by_hand(results):
     assert best.spread == pytest.approx(0.02)
     assert best.learned
     assert not second.learned
-    # differences 0.001, 0.007, 0.008: mean 0.016/3, and Student's 4.3027 for two degrees of freedom
     assert second.behind == pytest.approx(0.016 / 3)
-    half = 4.3027 * 0.0037859 / 3**0.5
+    # what is left after a shift of each method and of each seed, by least squares; four degrees of freedom
+    shifts = np.hstack([np.kron(np.eye(3), np.ones((3, 1))), np.kron(np.ones((3, 1)), np.eye(3))])
+    table = np.array(list(RECALLS.values())).ravel()
+    left = table - shifts @ np.linalg.lstsq(shifts, table, rcond=None)[0]
+    half = 2.7764 * np.sqrt(2 * (left @ left) / 4 / 3)
     assert second.behind_low == pytest.approx(0.016 / 3 - half, abs=1e-6)
+    assert last.behind_high == pytest.approx(0.11 + half, abs=1e-6)
     assert second.level
     assert last.behind == pytest.approx(0.11)
     assert not last.level
@@ -289,6 +296,22 @@ def test_best_level_and_fastest_by_hand(results):
     assert choice.fastest is second
     assert choice.fastest.time == 0.5
     assert choice.depth == 100
+
+
+def test_two_methods_are_compared_by_students_paired_interval():
+    # differences 0.001, 0.007, 0.008: standard deviation 0.0037859; Student's 4.3027 for two degrees of freedom
+    half = 4.3027 * 0.0037859 / 3**0.5
+    assert difference_error([RECALLS["cbe-opt"], RECALLS["hd3"]]) == pytest.approx(half, abs=1e-6)
+    assert np.isnan(difference_error([[0.5], [0.6]]))
+
+
+def test_few_seeds_of_many_methods_still_tell_them_apart(tmp_path):
+    rng = np.random.default_rng(0)
+    recalls = {f"method-{i}": 0.5 + 0.02 * i + rng.normal(0, 0.001, 2) for i in range(6)}
+    rows = retrieval_rows({name: values.tolist() for name, values in recalls.items()})
+    (choice,) = choices(write_experiment(tmp_path / "x", rows, config=CONFIG))
+    assert choice.best.method == "method-5"
+    assert choice.level == []
 
 
 def test_a_faster_method_beyond_a_point_is_not_named(tmp_path):
@@ -303,6 +326,7 @@ def test_one_seed_tells_nothing_of_noise(tmp_path):
     experiment = write_experiment(tmp_path / "x", rows, config=CONFIG)
     (choice,) = choices(experiment)
     assert choice.level == choice.standings[1:]
+    assert summaries([experiment])[0].best == [("cbe-opt", 1)]
     assert choice.fastest is None
     document, _, _ = page_of(tmp_path)
     assert "one seed: not known" in document.texts["advice"]
@@ -351,13 +375,13 @@ def test_time_of_a_timed_cell_is_that_of_its_samples(results):
 def test_tables_read_well(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text(
-        "data,d,bits,full_ms,full_ms_paper,recall@10,recall@10_std,note\n"
-        "x,32768,1600,250.1,544,0.51234,0.0012,\n"
-        "x,1000,800,- (4.0 TiB),,0.5,,\n"
+        "data,d,bits,full_ms,full_ms_paper,full_ms_paper_std,recall@10,recall@10_std,note\n"
+        "x,32768,1600,250.1,544,3.5,0.51234,0.0012,\n"
+        "x,1000,800,- (4.0 TiB),,,0.5,,\n"
     )
     grid = read_grid(path)
     assert grid.columns == ["d", "bits", "full ms", "recall@10"]
-    assert [cell.plain for cell in grid.lines[0]] == ["2^15", "1,600", "250 (544)", "0.512 ± 0.001"]
+    assert [cell.plain for cell in grid.lines[0]] == ["2^15", "1,600", "250 (544 ± 3.5)", "0.512 ± 0.001"]
     assert [cell.plain for cell in grid.lines[1]] == ["1,000", "800", "- (4.0 TiB)", "0.500"]
     assert [cell.key for cell in grid.lines[0]][:2] == [32768.0, 1600.0]
 
@@ -415,17 +439,31 @@ def test_readme_parts_come_from_rows(results, tmp_path):
     assert text.startswith("# x\n\n<!-- generated: claims -->\n| claim | the paper says |")
     assert "\nold\n" not in text
     assert "\n<!-- end -->\nkept\n<!-- generated: advice -->\nDrawn from the rows" in text
-    for verdict in judge(load_experiments(results)):
-        assert verdict.statement in text
+    claims = gathered(judge(load_experiments(results)))
+    lines = [line for line in text.splitlines() if line.startswith("|")][2 : 2 + len(claims)]
+    for claim, line in zip(claims, lines, strict=True):
+        assert line.startswith(f"| {claim.first.claim} |")
+        assert line.endswith(f"| **{claim.verdict}** |")
     assert updated(text, results, path) == text
     assert updated(text.replace("cbe-opt (1 of 1)", "cbe-opt (2 of 1)"), results, path) == text, "a wrong block differs"
     assert run(results, "--readme", path) == f"wrote {path}\n"
     assert not (results / "index.html").exists()
 
 
+def test_table_2_in_a_readme_has_the_papers_times_beside(results, tmp_path):
+    text = updated("<!-- generated: table2 -->\n<!-- end -->", results, tmp_path / "README.md")
+    assert "| d | bits | circulant ms |\n| --- | --- | --- |\n| 2^15 | 2^15 | 1 (1.11) |\n" in text
+    text = updated("<!-- generated: summary -->\n<!-- end -->", results, tmp_path / "README.md")
+    assert re.search(r"\*\*\d+\*\* reproduced, \*\*\d+\*\* not reproduced", text)
+
+
 def test_readme_faults_are_told(results, tmp_path):
     with pytest.raises(InputError, match="cannot generate 'claim'; did you mean 'claims'"):
         updated("<!-- generated: claim -->\n<!-- end -->", results, tmp_path / "README.md")
+    with pytest.raises(InputError, match="no results to make 'advice' from"):
+        (tmp_path / "few").mkdir()
+        (results / "time").rename(tmp_path / "few" / "time")
+        updated("<!-- generated: advice -->\n<!-- end -->", tmp_path / "few", tmp_path / "README.md")
     for text in ("<!-- generated: claims -->\nx\n", README.replace("old\n<!-- end -->", "old")):
         with pytest.raises(InputError, match="'claims' has no <!-- end -->"):
             updated(text, results, tmp_path / "README.md")

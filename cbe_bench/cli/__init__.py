@@ -58,4 +58,6 @@ def main() -> None:
     On your own vectors (.h5 .npy .fvecs .bvecs .fbin .parquet, sparse .npz):
       cbe-bench data check mine.npy
       cbe-bench run configs/flickr.yaml --set data.file=mine.npy
+    All results as one page, with a verdict on every claim of the paper:
+      cbe-bench report
     """

@@ -1,4 +1,4 @@
-"""Confidence intervals: of a mean, of a variance, of a share.
+"""Confidence intervals: of a mean, of a difference, of a variance, of a share.
 
 The interval of a variance rests on the kurtosis, the fourth central moment over the squared variance, so it holds for
 any distribution, not for Gaussian samples alone; it is made on a logarithmic scale, which keeps it positive and covers
@@ -18,6 +18,21 @@ def mean_interval(mean: ArrayLike, variance: ArrayLike, n: int, level: float = L
     """Return Student's interval of a mean, from the mean and the variance of n samples."""
     half = t.ppf((1 + level) / 2, n - 1) * np.sqrt(np.asarray(variance) / n)
     return np.asarray(mean) - half, np.asarray(mean) + half
+
+
+def difference_error(values: ArrayLike, level: float = LEVEL) -> float:
+    """Return half the interval of the difference of two row means of a table: methods in rows, seeds in columns.
+
+    A seed may shift all methods alike; what is left of the spread is pooled over methods (randomised blocks), for
+    two or three seeds tell too little of one pair. Of two methods it is Student's paired interval.
+    """
+    table = np.asarray(values, float)
+    n_methods, n_seeds = table.shape
+    freedom = (n_methods - 1) * (n_seeds - 1)
+    if not freedom:
+        return float("nan")
+    left = table - table.mean(axis=1, keepdims=True) - table.mean(axis=0) + table.mean()
+    return float(t.ppf((1 + level) / 2, freedom) * np.sqrt(2 * np.sum(left**2) / freedom / n_seeds))
 
 
 def log_variance_error(kurtosis: ArrayLike, n: int) -> NDArray[np.float64]:

@@ -1,7 +1,8 @@
 """What to use for data like these: for each number of bits the best method, what is level with it, what is fastest.
 
 Methods of one seed share its split, so they are compared seed by seed: one is level with the best where the 95%
-interval of their mean difference over seeds reaches zero, or where there is one seed only and no interval.
+interval of their mean difference over seeds reaches zero, or where there is one seed only and no interval. The noise
+is pooled over the methods at a number of bits.
 """
 
 from collections import Counter
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cbe_bench.evaluators.intervals import mean_interval
+from cbe_bench.evaluators.intervals import difference_error
 from cbe_bench.results import Experiment, Row
 
 NEAR = 0.01
@@ -104,8 +105,10 @@ def _choice(experiment: Experiment, rows: list[Row], times: dict[tuple[str, int]
     best = max(values, key=lambda label: float(values[label].mean()))
     learned = {row["label"]: row["n_learn"] > 0 for row in rows}
     bits = rows[0]["n_bits"]
+    error = difference_error(list(values.values()))
     standings = [
-        _standing(label, values[label], values[best], learned[label], times.get((label, bits))) for label in values
+        _standing(label, values[label], values[best], error, learned[label], times.get((label, bits)))
+        for label in values
     ]
     return Choice(
         experiment=experiment.name,
@@ -119,21 +122,19 @@ def _choice(experiment: Experiment, rows: list[Row], times: dict[tuple[str, int]
     )
 
 
-def _standing(label: str, own: np.ndarray, best: np.ndarray, learned: bool, time: float | None) -> Standing:
-    behind = best - own
-    low = high = spread = np.nan
-    if len(own) > 1:
-        spread = own.std(ddof=1)
-        low, high = (float(end) for end in mean_interval(behind.mean(), behind.var(ddof=1), len(behind)))
+def _standing(
+    label: str, own: np.ndarray, best: np.ndarray, error: float, learned: bool, time: float | None
+) -> Standing:
+    behind = float((best - own).mean())
     return Standing(
         method=label,
         recall=float(own.mean()),
-        spread=float(spread),
+        spread=float(own.std(ddof=1)) if len(own) > 1 else float("nan"),
         learned=learned,
         time=time,
-        behind=float(behind.mean()),
-        behind_low=low,
-        behind_high=high,
+        behind=behind,
+        behind_low=behind - error,
+        behind_high=behind + error,
     )
 
 
@@ -149,7 +150,7 @@ class Summary:
     seeds: int
     depth: int
     best: list[tuple[str, int]]
-    """Methods that are the best or level with it, and at how many numbers of bits."""
+    """Methods that are the best or level with it, and at how many numbers of bits; of one seed the best alone."""
     untrained: list[tuple[str, int]]
     """The same among methods that learn nothing."""
     fastest: list[tuple[str, int]]
@@ -163,7 +164,7 @@ def summaries(experiments: Iterable[Experiment]) -> list[Summary]:
 
 def _summary(found: list[Choice]) -> Summary:
     first = found[0]
-    best = Counter(one.method for choice in found for one in (choice.best, *choice.level))
+    best = Counter(one.method for choice in found for one in (choice.best, *(choice.level if choice.seeds > 1 else ())))
     untrained = Counter(choice.untrained.method for choice in found if choice.untrained)
     fastest = Counter(choice.fastest.method for choice in found if choice.fastest)
     return Summary(

@@ -1,4 +1,4 @@
-"""Slips in the text of the paper, found while its formulas were written down again. None of them changes a result."""
+"""Slips in the text of the paper, found as its formulas were written down again; the suite computes what is meant."""
 
 from dataclasses import dataclass
 

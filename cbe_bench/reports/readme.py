@@ -30,6 +30,9 @@ def updated(text: str, folder: Path, path: Path) -> str:
             raise InputError(f"{path}: cannot generate {name!r}; {did_you_mean(name, PIECES)}")
         if not found["end"] or "<!-- generated:" in found["text"]:
             raise InputError(f"{path}: the generated part {name!r} has no <!-- end -->")
-        return f"{found[1]}{write_piece(name, facts, path.parent).strip()}\n{found['end']}"
+        piece = write_piece(name, facts, path.parent).strip()
+        if not piece:
+            raise InputError(f"{path}: {folder} has no results to make {name!r} from")
+        return f"{found[1]}{piece}\n{found['end']}"
 
     return _BLOCK.sub(block, text)

@@ -19,10 +19,10 @@ from cbe_bench.reports.page.claimed import counts, gathered
 from cbe_bench.reports.page.content import KIND_NAMES, Section, chapters, sorted_kinds
 from cbe_bench.reports.page.explorer import explorer_data
 from cbe_bench.reports.page.images import data_address
-from cbe_bench.reports.page.words import counted, duration, interval, markdown_cell
+from cbe_bench.reports.page.words import counted, duration, interval, markdown_table
 from cbe_bench.results import ABOUT_FILE, Experiment, load_experiments
 
-PIECES = ("claims", "advice")
+PIECES = ("summary", "claims", "advice", "table2")
 """Parts of the page that may stand elsewhere, each a template of Markdown."""
 
 
@@ -119,9 +119,9 @@ def _render(template: str, facts: dict[str, Any], base: Path) -> str:
         "duration": duration,
         "interval": interval,
         "claims_markdown": claims_markdown,
+        "markdown_table": markdown_table,
         "counted": counted,
     }
-    environment.filters["cell"] = markdown_cell
     environment.globals.update(helpers, kind_names=KIND_NAMES)
     return environment.get_template(template).render(facts)
 

@@ -67,11 +67,15 @@ def dimensions(value: float) -> str:
 
 
 def read_grid(path: Path) -> Grid:
-    """Read a table of an experiment; columns that are empty, or that its heading tells already, are left out."""
-    frame = pd.read_csv(path)
+    """Read a table of an experiment."""
+    return grid_of(pd.read_csv(path))
+
+
+def grid_of(frame: pd.DataFrame) -> Grid:
+    """Return a table for a reader; columns that are empty, or that its heading tells already, are left out."""
     frame = frame.drop(columns=[name for name in frame if frame[name].isna().all() or name in _TOLD_ELSEWHERE])
     columns = [str(name) for name in frame if _owner(str(name), frame) is None]
-    lines = [[_cell(name, line, frame) for name in columns] for line in frame.to_dict("records")]
+    lines = [[_cell(name, line) for name in columns] for line in frame.to_dict("records")]
     return Grid([name.replace("_", " ") for name in columns], lines)
 
 
@@ -80,12 +84,15 @@ def _owner(name: str, frame: pd.DataFrame) -> str | None:
     return next((name.removesuffix(end) for end in _BESIDE if name.endswith(end) and name[: -len(end)] in frame), None)
 
 
-def _cell(name: str, line: dict[Any, Any], frame: pd.DataFrame) -> Cell:
-    value = line[name]
-    notes = [(form, line[name + end]) for end, form in _BESIDE.items() if name + end in frame]
-    beside = " ".join(form.format(_text(name, note)) for form, note in notes if note == note)
-    key = _number(value)
-    return Cell(_text(name, value), beside, str(value) if key is None else key)
+def _cell(name: str, line: dict[Any, Any]) -> Cell:
+    key = _number(line[name])
+    return Cell(_text(name, line[name]), _beside(name, line), str(line[name]) if key is None else key)
+
+
+def _beside(name: str, line: dict[Any, Any]) -> str:
+    """Write what stands beside a value: its spread, and the paper's value with its own."""
+    there = [(form, name + end) for end, form in _BESIDE.items() if name + end in line and _text("", line[name + end])]
+    return " ".join(form.format(f"{_text(name, line[other])} {_beside(other, line)}".strip()) for form, other in there)
 
 
 def _number(value: Any) -> float | None:
@@ -106,6 +113,6 @@ def _text(name: str, value: Any) -> str:
         return "yes" if str(value) == "True" else ""
     if size is None:
         return str(value)
-    if name == "d":
+    if name in ("d", "bits"):
         return dimensions(size)
     return recall(size) if "@" in name or name in ("recall", "auc") else number(size)

@@ -28,6 +28,11 @@ class Claimed:
         return next(name for name in _DECIDES if name in found)
 
     @property
+    def deciding(self) -> Verdict:
+        """The first of its verdicts that says so."""
+        return next(one for one in self.verdicts if one.kind == self.first.kind and one.verdict == self.verdict)
+
+    @property
     def rules(self) -> list[str]:
         """By which rules it was judged, mostly one."""
         return list(dict.fromkeys(one.rule for one in self.verdicts if one.rule))

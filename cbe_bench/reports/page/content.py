@@ -1,6 +1,7 @@
 """Experiments as the page tells them: data, figures, tables, and all that is needed to make them again."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -9,9 +10,10 @@ from typing import Any
 import yaml
 
 from cbe_bench.environment import human_bytes
-from cbe_bench.reports.page.cells import Grid, read_grid
+from cbe_bench.reports import classification, tables
+from cbe_bench.reports.page.cells import Grid, grid_of, read_grid
 from cbe_bench.reports.page.outline import FIGURES, PARTS, TABLES, Part, Shown, command_for
-from cbe_bench.reports.tables import data_label
+from cbe_bench.reports.timing import table2
 from cbe_bench.results import ABOUT_FILE, ROWS_FILE, Experiment, Row
 
 KIND_NAMES = {
@@ -22,6 +24,11 @@ KIND_NAMES = {
     "machine": "timing",
 }
 """What the badge of each kind of data says."""
+_LABELS: dict[str, Callable[[list[Row]], str]] = {
+    "retrieval": tables.data_label,
+    "classification": classification.data_label,
+}
+"""How the data of a kind of experiment are told in a line."""
 _REAL_FIRST = ("real", "user", "simulated", "machine", "synthetic")
 
 
@@ -79,8 +86,8 @@ class Section:
         rows = [row for row in self.experiment.rows if "data" in row]
         if not rows:
             return "random unit vectors: the time of encoding does not depend on what is encoded"
-        if self.experiment.about.experiment == "retrieval":
-            return data_label([row for row in rows if row["experiment"] == "retrieval"])
+        if self.experiment.about.experiment in _LABELS:
+            return _LABELS[self.experiment.about.experiment](rows)
         names = dict.fromkeys(f"{row['data']} ({KIND_NAMES.get(row['data_kind'], row['data_kind'])})" for row in rows)
         return "; ".join(names)
 
@@ -139,6 +146,11 @@ class Section:
         """Its tables, those of its kind in their order."""
         found = [Table(path, self._unfolded(shown), read_grid(path)) for shown, path in self._files(TABLES, ".csv")]
         return sorted(found, key=lambda table: table.shown.stem not in self.opened)
+
+    @property
+    def table2(self) -> Grid:
+        """Table 2 of the paper, from the rows of a timing experiment."""
+        return grid_of(table2(self.experiment.rows))
 
     @property
     def files(self) -> list[Path]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from cbe_bench.reports.page.cells import number
+from cbe_bench.reports.page.cells import Grid, number
 from cbe_bench.reports.verdicts import Verdict
 
 
@@ -24,6 +24,12 @@ def interval(verdict: Verdict) -> str:
 def counted(found: Iterable[tuple[str, int]], n: int) -> str:
     """Write names with how many of n cases each stands for: cbe-opt (3 of 4), lsh (1 of 4)."""
     return ", ".join(f"{name} ({count} of {n})" for name, count in found)
+
+
+def markdown_table(grid: Grid) -> str:
+    """Write a table as Markdown."""
+    lines = [grid.columns, ["---"] * len(grid.columns), *([cell.plain for cell in line] for line in grid.lines)]
+    return "".join(f"| {' | '.join(map(markdown_cell, line))} |\n" for line in lines)
 
 
 def markdown_cell(text: object) -> str:
