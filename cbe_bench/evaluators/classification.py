@@ -67,7 +67,7 @@ class ClassificationEvaluator:
         gram *= unit**2
         machines, train_seconds = self._train(gram, tick)
         del gram
-        weights = _weights(machines * unit, n_bits, lambda part: _some_bits(codes, part))
+        weights = weights_of_codes(codes, n_bits, machines)
 
         def both(block: Matrix) -> Iterator[Matrix]:
             values = encoder.project(block)
@@ -143,9 +143,13 @@ class ClassificationEvaluator:
         }
 
 
-def _some_bits(codes: Codes, part: slice) -> Matrix:
-    """Return some bits of all codes as -1 and +1; the first of them begins a byte."""
-    return unpack_signs(codes[:, part.start // 8 :], part.stop - part.start, np.float32)
+def weights_of_codes(codes: Codes, n_bits: int, machines: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the weights of machines trained on packed codes, which count as -1 and +1 over the root of their bits."""
+
+    def some_bits(part: slice) -> Matrix:
+        return unpack_signs(codes[:, part.start // 8 : code_bytes(part.stop)], part.stop - part.start, np.float32)
+
+    return _weights(machines * np.float32(n_bits**-0.5), n_bits, some_bits)
 
 
 def _weights(machines: NDArray[np.float32], n_dims: int, columns: Callable[[slice], Matrix]) -> NDArray[np.float32]:

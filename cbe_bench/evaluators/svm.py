@@ -25,7 +25,7 @@ from cbe_bench.kernels.parallel import for_slices
 Columns = NDArray[np.float32]
 """A value for every training row (rows) and class (columns)."""
 
-TOLERANCE = 5e-3
+TOLERANCE = 1e-3
 """Machines are done when no row is further than this, in units of the margin, from where it is at the minimum."""
 _MOST_TURNS = 40
 _MOST_STEPS = 60

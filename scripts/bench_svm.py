@@ -1,0 +1,112 @@
+"""Linear SVMs of all classes and costs from one Gram matrix of packed codes, beside scikit-learn's LinearSVC.
+
+Both get the same codes and minimise the same function. Ours has the packed codes and ends with the weights of all
+machines at all costs; LinearSVC has the codes as float32 and is fitted once for each cost. The costs of a run are
+solved one after the other in either case; LinearSVC can be given fewer of them, and its time for the grid is then the
+mean time of a cost multiplied. Agreement is that of decision values on other rows.
+
+Usage: python scripts/bench_svm.py [--sizes 3000x25600] [--costs 0.01,0.1,1,10,100] [--their-costs 1]
+"""
+
+import time
+from pathlib import Path
+
+import click
+import numpy as np
+import pandas as pd
+from sklearn.svm import LinearSVC
+
+from cbe_bench.cache import whole_file
+from cbe_bench.data.synthetic import SyntheticFeatures
+from cbe_bench.encoders import make_encoder
+from cbe_bench.evaluators.classification import weights_of_codes
+from cbe_bench.evaluators.svm import train_machines
+from cbe_bench.kernels.bits import Codes, unpack_signs
+from cbe_bench.kernels.gram import code_gram
+from cbe_bench.kernels.parallel import thread_count
+
+_CLASSES = 100
+
+
+def make_codes(n: int, n_bits: int) -> tuple[Codes, np.ndarray]:
+    """Return codes of synthetic features and their classes, the same number of each."""
+    each = -(-n // _CLASSES)
+    features = SyntheticFeatures("imagenet25600", SyntheticFeatures.rows_for(each), n_bits)
+    labels = features.labels()
+    rows = np.sort(np.concatenate([np.flatnonzero(labels == c)[:each] for c in range(_CLASSES)]))
+    encoder = make_encoder("cbe-rand", random_state=0).fit(np.ones((1, n_bits), np.float32))
+    codes = [encoder.encode(features.read(part)) for part in np.array_split(rows, -(-len(rows) // 1000))]
+    return np.concatenate(codes), labels[rows]
+
+
+def ours(codes: Codes, labels: np.ndarray, n_bits: int, costs: list[float]) -> tuple[float, dict[float, tuple]]:
+    """Return seconds for the whole grid, and weights and intercepts by cost."""
+    start = time.perf_counter()
+    gram = code_gram(codes, n_bits)
+    gram *= np.float32(1 / n_bits)
+    found = list(train_machines(gram, labels, _CLASSES, costs, lambda share: None))
+    weights = weights_of_codes(codes, n_bits, np.concatenate(found, axis=1)).reshape(len(costs), _CLASSES, n_bits)
+    seconds = time.perf_counter() - start
+    return seconds, {cost: (weights[i], found[i].sum(axis=0)) for i, cost in enumerate(costs)}
+
+
+def measure(n: int, n_bits: int, costs: list[float], their_costs: list[float]) -> dict[str, float]:
+    """Solve the grid both ways."""
+    codes, labels = make_codes(n + n // 4, n_bits)
+    chosen = np.random.default_rng(0).permutation(len(codes))
+    train, test = np.sort(chosen[:n]), np.sort(chosen[n:])
+    ours(codes[train[:200]], labels[train[:200]], n_bits, costs[:1])  # compiled code
+    seconds, machines = ours(codes[train], labels[train], n_bits, costs)
+    print(f"n = {n:,}, k = {n_bits:,}: ours, {len(costs)} costs: {seconds:.1f} s", flush=True)
+    signs = unpack_signs(codes, n_bits, np.float32)
+    signs /= np.sqrt(np.float32(n_bits))
+    times, agreement, off = [], [], []
+    for cost in their_costs:
+        start = time.perf_counter()
+        theirs = LinearSVC(C=cost).fit(signs[train], labels[train])
+        times.append(time.perf_counter() - start)
+        weights, intercepts = machines[cost]
+        values = [signs[test] @ weights.T + intercepts, theirs.decision_function(signs[test])]
+        accuracies = [100 * (value.argmax(axis=1) == labels[test]).mean() for value in values]
+        agreement.append(np.corrcoef(values[0].ravel(), values[1].ravel())[0, 1])
+        off.append(accuracies[0] - accuracies[1])
+        print(
+            f"    LinearSVC, C = {cost:g}: {times[-1]:.1f} s; correlation of decision values {agreement[-1]:.6f}; "
+            f"accuracy {accuracies[0]:.2f}, theirs {accuracies[1]:.2f}",
+            flush=True,
+        )
+    grid = float(np.mean(times)) * len(costs)
+    return {
+        "n": n,
+        "bits": n_bits,
+        "classes": _CLASSES,
+        "threads": thread_count(),
+        "costs": len(costs),
+        "ours_s": seconds,
+        "linear_svc_a_cost_s": float(np.mean(times)),
+        "linear_svc_s": grid,
+        "ratio": grid / seconds,
+        "correlation": min(agreement),
+        "accuracy_difference": max(off, key=abs),
+    }
+
+
+@click.command(help=__doc__)
+@click.option("--sizes", default="1000x25600,3000x25600", show_default=True, help="Training rows x bits.")
+@click.option("--costs", default="0.01,0.1,1,10,100", show_default=True, help="The grid that ours solves.")
+@click.option("--their-costs", default="1", show_default=True, help="Costs of the grid that LinearSVC is timed at.")
+@click.option("--out", type=click.Path(path_type=Path), help="Also write the table to this CSV file.")
+def main(sizes: str, costs: str, their_costs: str, out: Path | None) -> None:
+    rows = []
+    for size in sizes.split(","):
+        n, n_bits = (int(part) for part in size.split("x"))
+        grids = [[float(cost) for cost in text.split(",")] for text in (costs, their_costs)]
+        rows.append(measure(n, n_bits, *grids))
+        print(f"    ratio for the grid: {rows[-1]['ratio']:.1f}", flush=True)
+    if out:
+        with whole_file(out) as temporary:
+            pd.DataFrame(rows).to_csv(temporary, index=False, float_format="%.5g")
+
+
+if __name__ == "__main__":
+    main()
