@@ -133,7 +133,11 @@ def test_a_run_ends_in_rows_tables_figures_and_verdicts(tmp_path):
     folder = tmp_path / "smoke" / "angles"
     tables = {f"{name}.csv" for name in ("mean", "variance", "signs", "tails", "features", "claims")}
     figures = {f"{name}.{kind}" for name in ("mean", "variance", "signs", "features") for kind in ("png", "pdf")}
-    assert {path.name for path in folder.iterdir()} == tables | figures | {"rows.jsonl", "environments.json"}
+    assert {path.name for path in folder.iterdir()} == tables | figures | {
+        "rows.jsonl",
+        "experiment.json",
+        "environments.json",
+    }
     rows = rows_in(tmp_path)
     assert len(rows) == 2 * (1 + 6 * len(KINDS)) + 5 * 2
     assert {row["status"] for row in rows} == {"ok"}

@@ -180,6 +180,23 @@ def test_one_run_at_a_time(tmp_path):
         assert said == []
 
 
+def test_without_a_source_of_images_the_suite_goes_on(place, monkeypatch):
+    """Steps are commands: here each is only noted, and the one that fetches images fails."""
+    write_config(place / "configs", "one", **on_file("cifar10-vlad25600"))
+    called = []
+
+    def fake(arguments, handle, line):
+        called.append(arguments[0])
+        return (2, ["trying npm", "error: cifar10: nothing could be reached"]) if arguments[0] == "data" else (0, [])
+
+    monkeypatch.setattr("cbe_bench.cli._suite.run_command", fake)
+    result = CliRunner().invoke(main, ["reproduce", "--scale", "smoke"])
+    assert result.exit_code == 0, result.output
+    assert called == ["data", "run", "time", "time", "report"]
+    assert "210 of 60,000 rows: going on without: error: cifar10: nothing could be reached" in result.stderr
+    assert "27 not tested" in result.stdout
+
+
 # Run for real
 
 DRIVER = """

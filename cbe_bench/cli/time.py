@@ -63,6 +63,7 @@ def command(
     """
     from cbe_bench import environment
     from cbe_bench.cli._progress import Progress
+    from cbe_bench.config import SCALES
     from cbe_bench.kernels import parallel
     from cbe_bench.reports.timing import write_timing
     from cbe_bench.results import ROWS_FILE, About, load_experiment, write_about
@@ -83,8 +84,8 @@ def command(
         about = About(
             title="Encoding time",
             experiment="time",
-            scale=name,
-            command=command_line("time", **chosen, name=name),
+            scale=out.name if out.name in SCALES else "",
+            command=command_line("time", **chosen, out=out, name=name),
             config=chosen,
             labels={cell.key: cell.encoder for cell in cells},
         )

@@ -3,6 +3,7 @@
 from cbe_bench.config.loading import load_config
 from cbe_bench.config.models import (
     ORIGINAL,
+    SCALES,
     AnglesConfig,
     BaseConfig,
     ClassificationConfig,
@@ -13,6 +14,7 @@ from cbe_bench.config.models import (
 
 __all__ = [
     "ORIGINAL",
+    "SCALES",
     "AnglesConfig",
     "BaseConfig",
     "ClassificationConfig",

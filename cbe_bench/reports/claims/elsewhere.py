@@ -43,31 +43,19 @@ def _kind_of_data(experiment: Experiment, verdict: Verdict) -> str:
     return min(named, default="simulated")
 
 
-def _on_angles(name: str, statement: str, where: str, rule: str, measure: str) -> Claim:
-    missing = "the experiment on angles was not run (configs/angles.yaml)"
+def _claim(kind: str, name: str, statement: str, where: str, rule: str, measure: str) -> Claim:
     return Claim(
         id=name,
         statement=statement,
         where=where,
         rule=rule,
         measure=measure,
-        missing=missing,
-        find=partial(from_reports, "angles", name),
+        missing=f"the experiment of configs/{kind}.yaml was not run",
+        find=partial(from_reports, kind, name),
     )
 
 
-def _on_classifiers(name: str, statement: str, where: str, rule: str, measure: str) -> Claim:
-    missing = "no classifiers were trained on codes (configs/classification.yaml)"
-    return Claim(
-        id=name,
-        statement=statement,
-        where=where,
-        rule=rule,
-        measure=measure,
-        missing=missing,
-        find=partial(from_reports, "classification", name),
-    )
-
+_on_angles, _on_classifiers = partial(_claim, "angles"), partial(_claim, "classification")
 
 CLAIMS = (
     _on_angles(

@@ -42,7 +42,7 @@ def course(experiments: Sequence[Experiment]) -> list[Finding]:
     for one in retrieval(experiments, sweep="max_iter"):
         rows = recall_rows(one)
         found = {turns: _gaps_to_most(rows, turns) for turns in TURNS}
-        parts = [_never_increases(rows), *(_enough(turns, gaps_) for turns, gaps_ in found.items())]
+        parts = [_never_increases(rows), *(_enough(turns, mine) for turns, mine in found.items())]
         findings.append(finding(parts, source_of(one), least(found[max(TURNS)])))
     return findings
 

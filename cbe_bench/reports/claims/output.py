@@ -103,4 +103,5 @@ def changes(before: Iterable[Verdict], now: Iterable[Verdict]) -> list[Change]:
 
 
 def _by_subject(verdicts: Iterable[Verdict]) -> dict[tuple[Any, ...], str]:
-    return {(one.claim, one.statement, one.experiment): one.verdict for one in verdicts}
+    """Key verdicts by what they are about; one that rests on many experiments does not depend on which there are."""
+    return {(v.claim, v.statement, v.kind if "," in v.experiment else v.experiment): v.verdict for v in verdicts}

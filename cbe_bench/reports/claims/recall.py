@@ -52,10 +52,10 @@ def recall_rows(experiment: Experiment) -> list[Row]:
     return [row for row in experiment.rows if row["status"] == "ok" and row.get("recall") and "n_bits" in row]
 
 
-def times_of(experiment: Experiment) -> list[Row]:
-    """Return what was measured to give methods equal time, for numbers of bits as in the paper."""
+def times_of(experiment: Experiment, *, fewer: bool = False) -> list[Row]:
+    """Return what was measured to give methods equal time, for numbers of bits as in the paper, or for fewer."""
     rows = [row for row in experiment.rows if row["status"] == "ok" and "target_bits" in row]
-    return [row for row in rows if row["target_bits"] >= _fewest_bits(experiment)]
+    return [row for row in rows if (row["target_bits"] < _fewest_bits(experiment)) == fewer]
 
 
 def numbers_of_bits(experiment: Experiment) -> list[int]:

@@ -1,6 +1,5 @@
 """Tables 1 and 2: how time and memory grow, circulant against bilinear, and codes shorter or longer than d."""
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 
@@ -82,13 +81,11 @@ def _at_largest_d(rows: list[Row], *, below: bool) -> list[Row]:
 
 
 def _slope(rows: list[Row], size: str, what: str) -> tuple[float, float]:
-    """Return the slope of a logarithm over that of a size, and its standard error."""
+    """Return the slope of a logarithm over that of a size, three or more of them, and its standard error."""
     x, y = (np.log([row[name] for row in rows]) for name in (size, what))
     slope, level = np.polyfit(x, y, 1)
-    if len(x) < _FEWEST:
-        return float(slope), math.nan
     left = y - slope * x - level
-    return float(slope), float(np.sqrt(np.sum(left**2) / max(len(x) - 2, 1) / np.sum((x - x.mean()) ** 2)))
+    return float(slope), float(np.sqrt(np.sum(left**2) / (len(x) - 2) / np.sum((x - x.mean()) ** 2)))
 
 
 def _exponents(rows: list[Row], encoder: str, size: str, name: str) -> list[Part]:
