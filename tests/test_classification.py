@@ -340,6 +340,8 @@ def rows_with(opt, lsh=0.40, bilinear=0.40, gain=0.02, seeds=4):
         (rows_with(0.41, gain=-0.02), "reproduced", "not reproduced"),
         (rows_with(0.41, gain=-0.0005), "reproduced", "not tested"),
         (rows_with(0.41, seeds=1), "not tested", "not tested"),
+        (rows_with(0.99, lsh=0.99, bilinear=0.99), "vacuous", "vacuous"),
+        (rows_with(0.99, lsh=0.9, bilinear=0.99), "reproduced", "reproduced"),
         ([row for row in rows_with(0.41) if row["encoder"] != "lsh"], "not tested", "reproduced"),
     ],
 )

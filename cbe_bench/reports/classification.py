@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _ORIGINAL = "original"
 _ASIDE = 1.08
 """Methods stand this far apart in the figure, as a factor of bytes, so that none hides the spread of another."""
+_MARKS = {"-": "o", "--": "s", "-.": "^", ":": "D"}
+"""Methods of one colour have lines of different dashes; single points need marks."""
 _PANELS = {
     "accuracy": "asymmetric (trained on codes, tested on real projections)",
     "symmetric": "symmetric (trained and tested on codes)",
@@ -142,7 +144,7 @@ def _draw(axis: "Axes", table: pd.DataFrame, column: str) -> None:
     for number, (encoder, (colour, dash)) in enumerate(styles.items()):
         aside = _ASIDE ** (number - (len(styles) - 1) / 2)
         line = codes[codes["encoder"] == encoder].dropna(subset=[column]).sort_values("bytes")
-        style: Any = {"fmt": dash, "color": colour, "label": encoder, "marker": "o", "ms": 3, "capsize": 2}
+        style: Any = {"fmt": dash, "color": colour, "label": encoder, "marker": _MARKS[dash], "ms": 3.5, "capsize": 2}
         style |= {"linewidth": BROAD[encoder], "elinewidth": 1.4, "zorder": 1} if encoder in BROAD else {}
         axis.errorbar(line["bytes"] * aside, line[column], line[f"{column}_std"].fillna(0), **style)
     original = table[table["encoder"] == _ORIGINAL].dropna(subset=["accuracy"])
