@@ -132,7 +132,7 @@ def accuracy_figure(table: pd.DataFrame, title: str, label: str) -> "Figure":
             axis.set_xticks(sizes, [f"{size:,}" for size in sizes], fontsize=7)
             axis.minorticks_off()
         axes[0].set_ylabel("accuracy on the test rows, %")
-        axes[1].legend(loc="lower right", framealpha=0.9, fontsize=7)
+        axes[1].legend(loc="lower right", bbox_to_anchor=(0.9, 0.0), framealpha=0.9, fontsize=7)
         figure.suptitle(title, fontsize=10.5, parse_math=False)
         figure.supxlabel(label, fontsize=7, color="0.35", parse_math=False)
     return figure
