@@ -118,6 +118,8 @@ def test_codes_shorter_than_the_papers_do_not_decide():
     rows = [*one.rows, cell("cbe-rand", 50, 10), cell("lsh", 50, 90), calibration("lsh", 50, 200, 10)]
     short = Experiment(one.folder, about, [{"key": "", "status": "ok", **row} for row in rows])
     assert [verdict_of(claim, short) for claim in FIGURES] == [["reproduced"]] * len(FIGURES)
+    told = "with fewer bits than the paper's, which does not decide, least cbe-rand - lsh with 200 bits -42.50"
+    assert told in found_of("F-time", short).found
 
 
 def test_parts_that_were_not_measured_are_not_reproduced_by_the_others():
