@@ -51,6 +51,11 @@ def test_steps_are_found_exactly(step, low, guess):
     assert found.n_bits == 8 * step
 
 
+def test_sizes_that_happen_to_be_slow_do_not_end_the_search():
+    found = most_bits(lambda bits: 1.3 if bits == 200 else bits / 250, 200, range(100, 400, 20))
+    assert (found.n_bits, found.share) == (240, 0.96)
+
+
 def test_limits_end_the_search():
     assert most_bits(lambda bits: 0.1, 100, BYTES[:125]).n_bits == 1_000
     assert most_bits(lambda bits: 0.1, 100, [*BYTES[:125], 1_003]).n_bits == 1_003

@@ -2,7 +2,8 @@
 
 The time a code takes need not grow smoothly with its bits: transforms cost the same up to a power of two and twice
 that beyond it. The search therefore only assumes that more bits never take less time, halves the range that is left,
-and ends when the time is met closely enough or nothing is left between a number that fits and one that does not.
+and ends when the time is met closely enough or nothing is left between a number that fits and one that does not. That
+is not always so: matrix products of some sizes are slow. In the end some longer codes are tried.
 """
 
 import math
@@ -12,6 +13,8 @@ from dataclasses import dataclass
 
 TOLERANCE = 0.05
 """Bits are found to within this share of the time, above and below."""
+_LONGER = (1.1, 1.2, 1.35, 1.5)
+"""How many times the bits are tried, of what was found, whether they take no more than the time."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,17 @@ def most_bits(share: Callable[[int], float], guess: float, lengths: Sequence[int
     `lengths` are the numbers to choose from, rising; `share` measures their shares. Where even the fewest bits take too
     long, these are returned with their share.
     """
+    found = _search(share, guess, lengths)
+    left = [*_LONGER] if found.share <= 1 + TOLERANCE else []
+    while left:
+        tried = lengths[_nearest(lengths, left.pop(0) * found.n_bits)]
+        if tried > found.n_bits and (needed := share(tried)) <= 1:
+            found, left = Found(tried, needed), [*_LONGER]
+    return found
+
+
+def _search(share: Callable[[int], float], guess: float, lengths: Sequence[int]) -> Found:
+    """Return the largest number that fits, if more bits never take less time."""
     low, high = -1, len(lengths)
     fits: Found | None = None
     too_long: Found | None = None

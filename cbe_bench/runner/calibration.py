@@ -38,7 +38,7 @@ _ATTEMPTS = 3
 _MOST_TIMES_D = 4
 """Codes longer than this many times d are not looked for."""
 _FORECAST = 3.0
-_VERSION = 4
+_VERSION = 5
 """Part of every key: to be raised by a change of how bits are found."""
 
 
@@ -184,7 +184,7 @@ def _find(cell: Calibration, X: NDArray, budget: float, longer: Row | None) -> R
         same = Found(cell.target_bits, at_equal_bits)
     elif longer is not None:
         ratio, _ = _compare(reference, _fitted(*other, longer["sought_for"], X), X, budget)
-        if abs(ratio - 1) <= TOLERANCE:
+        if abs(ratio - 1) <= TOLERANCE and longer["share"] / ratio <= 1 + TOLERANCE:
             same, sought_for = Found(longer["n_bits"], longer["share"] / ratio), longer["sought_for"]
     lengths = make_encoder(own[0], n_bits=most, **own[1]).lengths(X.shape[1], most)
     found = same or most_bits(share, cell.target_bits / (at_equal_bits or 8), lengths)
