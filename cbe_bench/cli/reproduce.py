@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="reproduce")
-@scale_option("smoke: minutes, few dimensions. quick: 10,000 rows, full dimension. paper: 100,000 rows.")
+@scale_option("smoke: minutes, few dimensions. quick: up to 3,000 rows, full dimension. paper: 100,000 rows.")
 @click.option(
     "--configs",
     type=click.Path(path_type=Path),

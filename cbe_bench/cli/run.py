@@ -17,7 +17,7 @@ from cbe_bench.cli._options import (
 
 @click.command(name="run")
 @click.argument("config", type=click.Path(path_type=Path))
-@scale_option("smoke: seconds, few dimensions. quick: up to 5,000 rows, full dimension. paper: 100,000 rows.")
+@scale_option("smoke: seconds, few dimensions. quick: up to 3,000 rows, full dimension. paper: 100,000 rows.")
 @click.option(
     "--set",
     "overrides",
