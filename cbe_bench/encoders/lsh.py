@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cbe_bench.encoders.base import Encoder, register
 from cbe_bench.environment import memory_limit
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs
-from cbe_bench.kernels.parallel import for_slices, slices
+from cbe_bench.kernels.parallel import for_slices, slices, thread_count
 from cbe_bench.kernels.products import products
 
 _TILE_BITS = 128
@@ -25,8 +25,8 @@ _GROUP_BYTES = 1 << 28
 """Bytes of A made at once when it is not kept."""
 _VALUES = 1 << 24
 """Real values held at once while encoding."""
-_MOST_ROWS = 512
-"""Rows of X in one product."""
+_LEAST_ROWS, _MOST_ROWS = 32, 512
+"""Rows of X in one product: enough of them to be worth a thread, few enough to stay in cache."""
 
 
 @register("lsh")
@@ -128,7 +128,8 @@ class LSH(Encoder):
         def multiply(part: slice) -> None:
             out[part] = products(X[part], rows)
 
-        for_slices(multiply, len(X), _MOST_ROWS, blas=True)
+        each = -(-len(X) // thread_count())
+        for_slices(multiply, len(X), min(_MOST_ROWS, max(_LEAST_ROWS, each)), blas=True)
 
     def memory_bytes(self, n_features: int) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""
