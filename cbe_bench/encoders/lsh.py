@@ -25,7 +25,7 @@ _GROUP_BYTES = 1 << 28
 """Bytes of A made at once when it is not kept."""
 _VALUES = 1 << 24
 """Real values held at once while encoding."""
-_LEAST_ROWS, _MOST_ROWS = 32, 512
+_LEAST_ROWS, _MOST_ROWS = 128, 512
 """Rows of X in one product: enough of them to be worth a thread, few enough to stay in cache."""
 
 
