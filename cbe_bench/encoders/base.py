@@ -142,6 +142,10 @@ class Encoder(TransformerMixin, BaseEstimator, ABC):
         """
         return self._encode(self._checked(X) if check_input else X)
 
+    def warm_up(self, X: NDArray) -> None:
+        """Build what the first call builds, such as FFT plans, on some rows like X, so that it is not timed."""
+        self.encode(X[:32])
+
     def transform(self, X: NDArray) -> NDArray[np.int8]:
         """Return the codes as an array of -1 and +1."""
         return unpack_signs(self.encode(X), self.n_bits_)

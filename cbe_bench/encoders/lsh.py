@@ -19,7 +19,7 @@ from cbe_bench.kernels.products import products
 
 _TILE_BITS = 128
 """Rows of A drawn from one seed."""
-_STORE_SHARE = 0.25
+_STORE_SHARE = 0.5
 """Share of the memory limit up to which A is kept without being asked to."""
 _GROUP_BYTES = 1 << 28
 """Bytes of A made at once when it is not kept."""
@@ -39,7 +39,7 @@ class LSH(Encoder):
         Bits of a code; None means as many as there are features.
     store : bool or None
         Keep the matrix (True), draw it anew for every batch (False), or keep it if it takes
-        at most a quarter of the memory limit (None).
+        at most half of the memory limit (None).
         The codes are the same.
     random_state : int, RandomState or None
         Decides the matrix.
@@ -60,6 +60,9 @@ class LSH(Encoder):
     def nested(self) -> bool:
         """Rows of the matrix do not depend on how many there are."""
         return True
+
+    def warm_up(self, X: NDArray) -> None:
+        """Do nothing: nothing is built by a first call, and a matrix that is not kept would be drawn for it."""
 
     def _fit(self, X: NDArray, seed: int) -> None:
         self.seed_ = seed

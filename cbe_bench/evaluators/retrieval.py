@@ -158,7 +158,7 @@ class RetrievalEvaluator:
         encoder.fit(learn, labels)
         fit_seconds = time.perf_counter() - start
         del learn
-        encoder.encode(self._queries[:32])  # what is built once, such as FFT plans, is not part of the time
+        encoder.warm_up(self._queries)
         database = np.empty((len(self._data.split.database), code_bytes(encoder.n_bits_)), np.uint8)
         encode_seconds = 0.0
         for part, block in self._data.database_blocks(tick):
