@@ -122,6 +122,14 @@ def test_codes_shorter_than_the_papers_do_not_decide():
     assert told in found_of("F-time", short).found
 
 
+def test_where_a_rival_finds_everything_no_margin_is_asked_for():
+    full = figure(at_equal_time=96, cbe_rand=97, lsh=97, bilinear_rand=97, cbe_opt=97.2, bilinear_opt=99.4)
+    assert verdict_of("F-time", full) == ["not tested"]
+    assert "no room to be ahead at 100, 200 bits" in found_of("F-time", full).found
+    above = figure(cbe_rand=99, cbe_opt=99.1)
+    assert verdict_of("S5-kheur", above) == ["not tested"]
+
+
 def test_parts_that_were_not_measured_are_not_reproduced_by_the_others():
     one = figure()
     without_times = Experiment(one.folder, one.about, [row for row in one.rows if "share" not in row])

@@ -25,6 +25,8 @@ class Gap:
     ahead: str
     behind: str
     n_bits: int
+    room: float
+    """Points that the method behind has not found: no other can be further ahead."""
 
     def __str__(self) -> str:
         spread = f"{self.mean:+.2f} [{self.low:+.2f}, {self.high:+.2f}]"
@@ -79,7 +81,8 @@ def gap_of(own: dict[int, float], other: dict[int, float], ahead: str, behind: s
     if not seeds:
         return None
     found = [own[seed] - other[seed] for seed in seeds]
-    return Gap(float(np.mean(found)), min(found), max(found), ahead, behind, n_bits)
+    room = 100 - float(np.mean([other[seed] for seed in seeds]))
+    return Gap(float(np.mean(found)), min(found), max(found), ahead, behind, n_bits, room)
 
 
 def gaps(rows: list[Row], ahead: str, behind: str, bits: Iterable[int], metric: str = "recall") -> list[Gap]:
@@ -91,27 +94,38 @@ def gaps(rows: list[Row], ahead: str, behind: str, bits: Iterable[int], metric: 
 def better(found: Sequence[Gap], names: str) -> Part:
     """Judge that a method is better: never behind by more than `LEVEL`, ahead by more at half the bits or more.
 
-    Where recall is nearly complete, methods are level whatever they are.
+    Where the other has found so much that none can be ahead by more, bits do not count.
     """
     if not found:
         return Part(None, f"{names}: no rows of both")
     worst = min(found, key=lambda gap: gap.mean)
-    ahead = sum(gap.mean > LEVEL for gap in found)
-    return Part(worst.mean >= -LEVEL and 2 * ahead >= len(found), f"least {worst}; ahead at {ahead} of {len(found)}")
+    open_ = [gap for gap in found if gap.room > LEVEL]
+    ahead = sum(gap.mean > LEVEL for gap in open_)
+    holds = worst.mean >= -LEVEL and 2 * ahead >= len(open_) if open_ else None
+    return Part(holds, f"least {worst}; ahead at {ahead} of {len(open_)}{_closed(found, open_)}")
 
 
 def at_least(found: Sequence[Gap], margin: float, names: str) -> Part:
-    """Judge that a method is ahead of another by some points at every number of bits."""
+    """Judge that a method is ahead of another by some points at every number of bits that leaves room for them."""
     if not found:
         return Part(None, f"{names}: no rows of both")
-    worst = min(found, key=lambda gap: gap.mean)
-    short = ", ".join(f"{gap.n_bits:,}" for gap in found if gap.mean < margin)
-    return Part(not short, f"least {worst}" + (f"; short of {margin:g} at {short} bits" if short else ""))
+    open_ = [gap for gap in found if gap.room > margin]
+    worst = min(open_ or found, key=lambda gap: gap.mean)
+    short = ", ".join(f"{gap.n_bits:,}" for gap in open_ if gap.mean < margin)
+    text = f"least {worst}" + (f"; short of {margin:g} at {short} bits" if short else "")
+    return Part(not short if open_ else None, text + _closed(found, open_))
 
 
-def least(found: Sequence[Gap]) -> Spread:
-    """Return the smallest of some gaps with its spread."""
-    return min(found, key=lambda gap: gap.mean).spread if found else Spread()
+def _closed(found: Sequence[Gap], open_: Sequence[Gap]) -> str:
+    """Say at which numbers of bits the method behind has found nearly everything."""
+    closed = ", ".join(f"{gap.n_bits:,}" for gap in found if gap not in open_)
+    return f"; no room to be ahead at {closed} bits" if closed else ""
+
+
+def least(found: Sequence[Gap], margin: float = 0.0) -> Spread:
+    """Return the smallest of some gaps with its spread, of those that leave room for a margin where there are any."""
+    counted = [gap for gap in found if gap.room > margin] or found
+    return min(counted, key=lambda gap: gap.mean).spread if counted else Spread()
 
 
 def source_of(experiment: Experiment) -> Source:
