@@ -55,7 +55,11 @@ def recall_curves(rows: list[Row]) -> pd.DataFrame:
 
 
 def recall_table(rows: list[Row]) -> pd.DataFrame:
-    """Return one line per encoder and number of bits: recall at a few depths, cost, and how its cells ended."""
+    """Return one line per encoder and number of bits: recall at a few depths, cost, and how its cells ended.
+
+    Cost is the median over seeds of the seconds to learn or draw the parameters, and of the microseconds to encode a
+    row on all cores: of as many bits as were encoded at once, of which nested codes of fewer bits are the beginning.
+    """
     order = list(dict.fromkeys((row["n_bits"], row["label"]) for row in rows))
     lines = []
     for n_bits, label in sorted(order, key=lambda pair: pair[0]):
@@ -77,6 +81,11 @@ def _table_line(cells: list[Row]) -> dict[str, object]:
         for depth in (depth for depth in _DEPTHS_SHOWN if done and name in done[0] and depth in done[0]["depths"]):
             values = pd.Series([row[name][row["depths"].index(depth)] for row in done])
             line[f"{column}@{depth}"], line[f"{column}@{depth}_std"] = values.mean(), values.std(ddof=1)
+    timed = [row for row in done if "encode_seconds" in row]
+    if timed:
+        line["learn_s"] = pd.Series([row["fit_seconds"] for row in timed]).median()
+        line["encode_us"] = pd.Series([1e6 * row["encode_seconds"] / row["n_database"] for row in timed]).median()
+        line["encoded_bits"] = max(row["encoded_bits"] for row in timed)
     line["not_ok"] = "; ".join(sorted({f"{r['status']}: {r['reason']}" for r in cells if r["status"] != "ok"}))
     return line
 

@@ -111,15 +111,19 @@ def at_least(found: Sequence[Gap], margin: float, names: str) -> Part:
         return Part(None, f"{names}: no rows of both")
     open_ = [gap for gap in found if gap.room > margin]
     worst = min(open_ or found, key=lambda gap: gap.mean)
-    short = ", ".join(f"{gap.n_bits:,}" for gap in open_ if gap.mean < margin)
+    short = _bits([gap for gap in open_ if gap.mean < margin])
     text = f"least {worst}" + (f"; short of {margin:g} at {short} bits" if short else "")
     return Part(not short if open_ else None, text + _closed(found, open_))
 
 
 def _closed(found: Sequence[Gap], open_: Sequence[Gap]) -> str:
     """Say at which numbers of bits the method behind has found nearly everything."""
-    closed = ", ".join(f"{gap.n_bits:,}" for gap in found if gap not in open_)
+    closed = _bits([gap for gap in found if gap not in open_])
     return f"; no room to be ahead at {closed} bits" if closed else ""
+
+
+def _bits(found: Sequence[Gap]) -> str:
+    return ", ".join(dict.fromkeys(f"{gap.n_bits:,}" for gap in found))
 
 
 def least(found: Sequence[Gap], margin: float = 0.0) -> Spread:
