@@ -36,7 +36,7 @@ _LEAST_VALUES, _MOST_VALUES = 1 << 18, 1 << 21
 """Short rows are more to a block, long ones fewer, so that it holds about this many numbers."""
 _MANY_BLOCKS = 1 << 16
 """Up to this length there is room for the sums of several blocks a thread."""
-_KEPT_BYTES = 7 << 27
+_KEPT_BYTES = 15 << 26
 """Spectra that are kept, at most; never more than an eighth of the memory that may be used."""
 
 Rows = Callable[[slice], NDArray]
