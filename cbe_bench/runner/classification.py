@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 
 import cbe_bench
-from cbe_bench import environment
 from cbe_bench.config import ORIGINAL, ClassificationConfig, EncoderConfig
 from cbe_bench.data.features import Features
 from cbe_bench.data.prepared import PreparedData, Tick
@@ -29,6 +28,7 @@ from cbe_bench.runner.common import (
     check_rows,
     derive_seed,
     done_keys,
+    kept_bytes,
     kept_for_seed,
     run_pending,
 )
@@ -93,7 +93,7 @@ def _make_cell(
 ) -> EncoderCell:
     d, n_train, n_held = config.n_features, n_classes * config.train, n_classes * (config.validation + config.test)
     n_machines, n_learn, params, dims = n_classes * len(config.costs), 0, {}, d
-    memory, work = BASE_BYTES + _kept_bytes(d, n_held), 0.0
+    memory, work = BASE_BYTES + kept_bytes(d, n_held), 0.0
     if entry.name != ORIGINAL:
         params, dims = config.params_of(entry), n_bits
         encoder = make_encoder(entry.name, n_bits=n_bits, **params)
@@ -112,12 +112,6 @@ def _make_cell(
         seconds=work / (OPERATIONS_A_SECOND * thread_count()),
         identity={**shared, "encoder": entry.name, "params": params, "n_bits": n_bits, "n_learn": n_learn},
     )
-
-
-def _kept_bytes(n_features: int, n_held: int) -> int:
-    """Return the memory for held rows: all of them where they take a quarter of the limit at most, else none."""
-    whole = 4 * n_features * n_held
-    return whole if whole <= environment.memory_limit() // 4 else 0
 
 
 def run_plan(
@@ -160,7 +154,7 @@ def _prepare(plan: Plan, seed: int, reporter: Reporter) -> ClassificationEvaluat
 
     X = prepared(Split(queries=split.train, database=_NOTHING, learn=_NOTHING)).queries()
     held = Split(queries=_NOTHING, database=split.held, learn=_NOTHING)
-    held_data = prepared(held, _kept_bytes(config.n_features, len(split.held)))
+    held_data = prepared(held, kept_bytes(config.n_features, len(split.held)))
     return ClassificationEvaluator(X, held_data, split, sorted(config.costs))
 
 

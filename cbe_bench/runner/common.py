@@ -242,6 +242,12 @@ def done_keys(rows_file: Path, rerun: str | None) -> set[str]:
     return {row["key"] for row in load_rows(rows_file) if row["status"] in keep}
 
 
+def kept_bytes(n_features: int, n_rows: int) -> int:
+    """Return the memory for prepared rows: all of it where that is a quarter of the limit at most, else none."""
+    whole = 4 * n_features * n_rows
+    return whole if whole <= environment.memory_limit() // 4 else 0
+
+
 def going_on(done: int, cells: int, rows_file: Path) -> str:
     """Say that a run goes on where an earlier one stopped."""
     return f"going on: {done} of {cells} cells are in {rows_file}"

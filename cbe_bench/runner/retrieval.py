@@ -31,6 +31,7 @@ from cbe_bench.runner.common import (
     check_rows,
     derive_seed,
     done_keys,
+    kept_bytes,
     kept_for_seed,
     run_pending,
 )
@@ -152,14 +153,8 @@ def _memory(config: RetrievalConfig, encoder: Encoder, n_database: int) -> int:
     """Estimate the bytes a cell needs."""
     learning = 8 * config.n_features * config.learn if encoder.learns else 0
     evaluation = evaluation_bytes(n_database, config.queries, encoder.bits(config.n_features), thread_count())
-    kept = _kept_bytes(config.n_features, n_database)
+    kept = kept_bytes(config.n_features, n_database)
     return BASE_BYTES + kept + learning + evaluation + encoder.memory_bytes(config.n_features)
-
-
-def _kept_bytes(n_features: int, n_database: int) -> int:
-    """Return the memory for a prepared database: all of it where that is little enough, else none."""
-    whole = 4 * n_features * n_database
-    return whole if whole <= environment.memory_limit() // 4 else 0
 
 
 def run_plan(
@@ -203,7 +198,7 @@ def _prepare(plan: Plan, seed: int, reporter: Reporter, block_rows: int | None) 
         PROTOCOLS[config.protocol],
         seed=derive_seed(seed, "dimensions"),
         n_dims=config.n_features if config.n_features != plan.features.n_features else None,
-        cache_bytes=_kept_bytes(config.n_features, len(split.database)),
+        cache_bytes=kept_bytes(config.n_features, len(split.database)),
         block_rows=block_rows,
     )
     work = 4.0 * config.n_features * len(split.database) * (len(split.queries) + 100)
