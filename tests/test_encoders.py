@@ -5,6 +5,7 @@ import pytest
 from scipy.linalg import circulant, hadamard
 
 from cbe_bench import HD3, LSH, BilinearRand, CBEOrth, CBERand
+from cbe_bench.encoders import base
 from cbe_bench.encoders.bilinear import code_sides, sides
 from cbe_bench.environment import limited_memory
 from cbe_bench.errors import InputError
@@ -22,6 +23,22 @@ def test_circulant_projection_is_circ_r_times_d_x(cls, X):
         [(X * s) @ circulant(r.astype(np.float64)).T for r, s in zip(encoder.r_, encoder.signs_, strict=True)], axis=1
     )
     np.testing.assert_allclose(encoder.project(X), dense[:, :150], atol=1e-11)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("place", [(0, 0), (17, 3), (29, 59)])
+def test_one_number_that_is_not_finite_is_found(bad, place, X, monkeypatch):
+    monkeypatch.setattr(base, "_CHECK_VALUES", 200)
+    encoder = CBERand(random_state=0).fit(X)
+    X[place] = bad
+    for refuses in (encoder.encode, CBERand(random_state=0).fit):
+        with pytest.raises(ValueError, match=r"NaN|infinity"):
+            refuses(X)
+
+
+def test_finite_numbers_whose_sum_is_not_are_taken():
+    X = np.full((4, 8), 3e38, np.float32)
+    assert CBERand(random_state=0).fit(X).n_bits_ == 8
 
 
 @pytest.mark.parametrize("d", [16, 17, 60])

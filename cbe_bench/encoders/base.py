@@ -19,11 +19,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cbe_bench.cache import whole_file
 from cbe_bench.errors import InputError
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, unpack_signs
-from cbe_bench.kernels.parallel import slices
+from cbe_bench.kernels.parallel import for_slices, slices
 
 REGISTRY: dict[str, type["Encoder"]] = {}
 AnyEncoder = TypeVar("AnyEncoder", bound=type["Encoder"])
 
+_FLOATS = [np.float32, np.float64]
+_CHECK_VALUES = 1 << 22
+"""Numbers of a slice that is looked at for infinite ones."""
 _ENCODE_VALUES = 1 << 25
 """Real values held at once while encoding: 128 MiB in float32."""
 
@@ -108,7 +111,7 @@ class Encoder(TransformerMixin, BaseEstimator, ABC):
 
     def fit(self, X: NDArray, y: Any = None) -> Self:
         """Learn or draw the parameters for vectors like the rows of X."""
-        X = validate_data(self, X, dtype=[np.float32, np.float64], order="C")
+        X = self._validated(X, reset=True)
         self.check_params(X.shape[1])
         self.n_bits_ = self.bits(X.shape[1])
         self._fit_supervised(X, y, int(check_random_state(self.random_state).randint(2**31 - 1)))
@@ -168,7 +171,13 @@ class Encoder(TransformerMixin, BaseEstimator, ABC):
 
     def _checked(self, X: NDArray) -> NDArray:
         check_is_fitted(self)
-        return validate_data(self, X, dtype=[np.float32, np.float64], order="C", reset=False)
+        return self._validated(X, reset=False)
+
+    def _validated(self, X: NDArray, *, reset: bool) -> NDArray:
+        """Check the rows as scikit-learn does; what is found finite on all cores is not looked at again on one."""
+        finite = isinstance(X, np.ndarray) and X.dtype in _FLOATS and X.ndim == 2 and _sums_are_finite(X)
+        checked: NDArray = validate_data(self, X, dtype=_FLOATS, order="C", reset=reset, ensure_all_finite=not finite)
+        return checked
 
     def _recipe(self) -> dict[str, Any]:
         """Return the parameters with which `make_encoder` makes this encoder from its name."""
@@ -192,6 +201,14 @@ class Encoder(TransformerMixin, BaseEstimator, ABC):
         """Leave out what can be rebuilt: names that begin with an underscore."""
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name[0] != "_" or name == "_sklearn_version"}
+
+
+def _sums_are_finite(X: NDArray) -> bool:
+    """Tell whether sums over slices of rows, added up on all cores, are finite: then so is every number."""
+    sums = []
+    with np.errstate(over="ignore", invalid="ignore"):
+        for_slices(lambda part: sums.append(X[part].sum()), len(X), max(1, _CHECK_VALUES // max(1, X.shape[1])))
+    return bool(np.isfinite(sums).all())
 
 
 def _plain(value: Any) -> Any:

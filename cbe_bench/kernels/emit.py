@@ -84,11 +84,9 @@ class Code:
         self.store(argument, index, z[0])
         self.store(argument, self.shift(index, LANES), z[1])
 
-    def add_to_doubles(self, argument: int, index: Any, values: Any) -> None:
-        """Add real numbers to those of an array of double precision."""
-        place = self._place(argument, index, ir.DoubleType(), values.type.count)
-        wide = self.builder.fpext(values, ir.VectorType(ir.DoubleType(), values.type.count))
-        self.builder.store(self.builder.fadd(self.builder.load(place, align=8), wide), place, align=8)
+    def add_to(self, argument: int, index: Any, values: Any) -> None:
+        """Add real numbers to those of an array."""
+        self.store(argument, index, self.plus(self.reals(argument, index, values.type.count), values))
 
     def _shuffle(self, a: Any, b: Any, lanes: list[int]) -> Any:
         mask = ir.Constant(ir.VectorType(ir.IntType(32), len(lanes)), lanes)

@@ -72,12 +72,12 @@ def _multiply(typing_context, z, p, out, i):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def _add_correlation(typing_context, z, w, total, i):  # type: ignore[no-untyped-def]
-    """total[i:] += conj(z[i:]) * w[i:], sixteen complex numbers in pairs; the sum is in double precision."""
+    """total[i:] += conj(z[i:]) * w[i:], sixteen complex numbers in pairs."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         code = Code(context, builder, signature, args)
         own, other = (code.part(code.reals(array, args[3], WIDTH)) for array in (0, 1))
-        code.add_to_doubles(2, args[3], code.pair(code.product(other, own, conjugate=True)))
+        code.add_to(2, args[3], code.pair(code.product(other, own, conjugate=True)))
         return context.get_dummy_value()
 
     return types.void(z, w, total, types.intp), codegen
@@ -85,12 +85,12 @@ def _add_correlation(typing_context, z, w, total, i):  # type: ignore[no-untyped
 
 @intrinsic
 def _add_power(typing_context, z, i, total, o):  # type: ignore[no-untyped-def]
-    """total[o:] += |z[i:]|^2, sixteen complex numbers in pairs; the sum is in double precision."""
+    """total[o:] += |z[i:]|^2, sixteen complex numbers in pairs."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         code = Code(context, builder, signature, args)
         real, imag = code.part(code.reals(0, args[1], WIDTH))
-        code.add_to_doubles(2, args[3], code.plus(code.times(real, real), code.times(imag, imag)))
+        code.add_to(2, args[3], code.plus(code.times(real, real), code.times(imag, imag)))
         return context.get_dummy_value()
 
     return types.void(z, types.intp, total, types.intp), codegen

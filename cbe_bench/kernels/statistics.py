@@ -11,8 +11,9 @@ pairs, and m_f likewise that of the sum of |u^|^2. Nothing need be taken apart r
 transforms, and the state is O(d). Of the first rows, as far as a fixed amount of memory reaches, the spectra are
 kept from the first pass to the next: those cost two.
 
-Transforms are in single precision, sums in double. Sums over blocks of rows, whose size depends on d alone, are added
-up in their order, so that the result is the same whatever the number of threads.
+Transforms and the sums over a block of some dozens of rows are in single precision, the sums over blocks in double.
+Blocks, whose size depends on d alone, are added up in their order, so that the result is the same whatever the number
+of threads.
 """
 
 import threading
@@ -99,9 +100,9 @@ class CirculantStatistics:
     def _sums(self, rows: Rows, n_rows: int, spectrum: NDArray | None, *, with_powers: bool, known: bool) -> Sums:
         n1, n2 = self._shape
         blocks, some = _blocks(n_rows, self.d), _blocks_at_once(self.d)
-        powers = np.zeros((min(some, max(1, len(blocks))), n1 if with_powers else 0, self._row // 2))
-        correlations = np.zeros((len(powers), n1 if spectrum is not None else 0, self._row))
-        totals = np.zeros_like(powers[0]), np.zeros_like(correlations[0])
+        powers = np.zeros((min(some, max(1, len(blocks))), n1 if with_powers else 0, self._row // 2), np.float32)
+        correlations = np.zeros((len(powers), n1 if spectrum is not None else 0, self._row), np.float32)
+        totals = np.zeros(powers.shape[1:]), np.zeros(correlations.shape[1:])
         factors = np.empty((0, self._row), np.float32) if spectrum is None else self._laid_out(spectrum)
         kept = self._kept[:0] if spectrum is None else self._kept
         plans = tuple(complex_plans(n2, "float32"))
@@ -169,6 +170,6 @@ def kept_bytes() -> int:
 def statistics_bytes(d: int) -> int:
     """Estimate the bytes that statistics take beside the rows."""
     length = d + 2 * LANES * (1 + d // LANES**2)
-    sums, scratch = 24 * length * (_blocks_at_once(d) + 2), 20 * length * thread_count()
+    sums, scratch = 12 * length * (_blocks_at_once(d) + 4), 20 * length * thread_count()
     some_rows = 28 * max(_MOST_VALUES, 2 * d) * thread_count()  # two rows, in double precision, and what they differ by
     return sums + scratch + some_rows + kept_bytes() + 100 * length
