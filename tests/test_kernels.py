@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import circulant, hadamard
+from scipy.stats import kstest
 
-from cbe_bench.kernels import bits, fftw, hamming, parallel
+from cbe_bench.kernels import bits, fftw, gaussian, hamming, parallel
 from cbe_bench.kernels.columns import column_plan, transform_columns
 from cbe_bench.kernels.fourier import CirculantProduct
 from cbe_bench.kernels.fourstep import LongCirculantProduct, layout
+from cbe_bench.kernels.gaussian import gaussian_pairs
 from cbe_bench.kernels.hadamard import fwht
 
 DIMENSIONS = [1, 2, 3, 4, 5, 6, 7, 8, 15, 16, 17, 64, 96, 97, 100, 121, 210, 257, 1000, 1018, 1024, 2053]
@@ -318,3 +320,40 @@ def test_a_huge_product_needs_little_memory():
         "assert peak() - before <= 24 * d, (peak() - before) / d"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def definition_of_gaussian_pairs(words):
+    share = ((words & np.uint64(2**31 - 1)).astype(np.float64) + 0.5) / 2**31
+    turn = (words >> np.uint64(32)).astype(np.int64)
+    angle = ((turn + 2**29) % 2**30 - 2**29) * np.pi / 2**31
+    pair = np.where(turn & 2**30, [np.sin(angle), np.cos(angle)], [np.cos(angle), np.sin(angle)])
+    return np.where(turn & 2**31, -1, 1) * np.sqrt(-2 * np.log(share)) * pair
+
+
+def test_gaussian_pairs_are_those_of_box_and_muller(rng):
+    words = rng.integers(0, 2**64, 100_000, dtype=np.uint64)
+    rare = [0, 1, 2**31 - 1, 2**29 << 32, (2**29 - 1) << 32, 2**30 << 32, 2**31 << 32, 2**64 - 1]
+    words = np.append(words, np.array(rare, np.uint64))
+    pairs = gaussian_pairs(words)
+    assert pairs.dtype == np.float32
+    np.testing.assert_allclose(pairs, definition_of_gaussian_pairs(words), atol=2e-4)
+    typical = np.linalg.norm(pairs, axis=0) > 0.1  # where u is close to one, its last digit in single precision tells
+    np.testing.assert_allclose(pairs[:, typical], definition_of_gaussian_pairs(words)[:, typical], atol=3e-6)
+
+
+@pytest.mark.parametrize("shape", [(0,), (1,), (7, 3), (333, 1001)])
+def test_gaussian_numbers_fill_arrays_of_any_shape(shape, monkeypatch):
+    monkeypatch.setattr(gaussian, "_CHUNK_WORDS", 1000)
+    out = np.full(shape, np.nan, np.float32)
+    gaussian.fill_gaussian(np.random.default_rng(0), out)
+    assert np.all(np.isfinite(out))
+    assert len(np.unique(out)) >= 0.99 * out.size
+
+
+def test_gaussian_numbers_are_normal_and_independent():
+    out = np.empty((500, 2000), np.float32)
+    gaussian.fill_gaussian(np.random.default_rng(1), out)
+    assert kstest(out.reshape(-1), "norm").pvalue > 0.01
+    assert kstest(np.sum(out.astype(np.float64) ** 2, axis=1), "chi2", args=(2000,)).pvalue > 0.01
+    products = out @ out.T / np.sqrt(2000)
+    assert kstest(products[np.triu_indices(500, 1)], "norm").pvalue > 0.001

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from cbe_bench.encoders.base import Encoder, register
 from cbe_bench.environment import memory_limit
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs
+from cbe_bench.kernels.gaussian import fill_gaussian
 from cbe_bench.kernels.parallel import for_slices, slices, thread_count
 from cbe_bench.kernels.products import products
 
@@ -87,8 +88,8 @@ class LSH(Encoder):
 
         def draw(part: slice) -> None:
             for tile in range(part.start, part.stop):
-                rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.seed_, first + tile])))
-                rng.standard_normal(out=matrix[tile * _TILE_BITS : (tile + 1) * _TILE_BITS], dtype=np.float32)
+                rng = np.random.Generator(np.random.SFC64([self.seed_, first + tile]))
+                fill_gaussian(rng, matrix[tile * _TILE_BITS : (tile + 1) * _TILE_BITS])
 
         for_slices(draw, stop - first, 1)
         return matrix
