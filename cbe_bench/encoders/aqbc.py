@@ -76,7 +76,7 @@ class AQBC(Encoder):
 
     def _fit(self, X: NDArray, seed: int) -> None:
         start = np.random.default_rng(seed).standard_normal((self.n_bits_, X.shape[1]))
-        self.components_ = polar(start).astype(np.float32)
+        self.components_ = polar(start.astype(X.dtype)).astype(np.float32)
         codes = np.empty((0, 0), np.uint8)
         for _ in range(self.n_iter):
             before, codes = codes, self._encode(X)

@@ -70,7 +70,7 @@ class ITQ(Encoder):
             )
         V = centred_products(X, mean, directions)
         start = np.random.default_rng(seed).standard_normal((self.n_bits_, len(directions)))
-        rotation = self._rotate(V, polar(start).T)
+        rotation = self._rotate(V, polar(start.astype(V.dtype)).T)
         self.components_ = cross_products(rotation, directions).astype(np.float32)
         self.mean_ = mean
 
@@ -87,7 +87,7 @@ class ITQ(Encoder):
     def _quantised(self, V: NDArray, rotation: NDArray) -> Codes:
         """Return the signs of V R."""
         codes = np.empty((len(V), code_bytes(self.n_bits_)), np.uint8)
-        columns = rotation.T.astype(V.dtype)
+        columns = rotation.T.astype(V.dtype, copy=False)
 
         def quantise(part: slice) -> None:
             codes[part] = pack_signs(products(V[part], columns))

@@ -16,11 +16,12 @@ BLOCKS_AT_ONCE = 64
 """Terms of a sum that are held at once."""
 
 
-def polar(matrix: NDArray) -> NDArray[np.float64]:
-    """Return U V' of the thin singular value decomposition U S V', in double precision."""
+def polar(matrix: NDArray) -> NDArray:
+    """Return U V' of the thin singular value decomposition U S V', in the precision of the matrix."""
     with blas_threads(1):
-        U, _, Vt = np.linalg.svd(matrix.astype(np.float64, copy=False), full_matrices=False)
-        return U @ Vt
+        U, _, Vt = np.linalg.svd(matrix, full_matrices=False)
+        factor: NDArray = U @ Vt
+        return factor
 
 
 def cross_products(a: NDArray, b: NDArray) -> NDArray:
