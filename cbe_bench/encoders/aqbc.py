@@ -10,21 +10,15 @@ Learning raises sum_i (b_i / |b_i|).(R' x_i), over the codes and over R with R' 
 R = polar(X' (b_i / |b_i|)). Meant for data without negative values, such as counts, compared by angle.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.encoders.base import Encoder, register
-from cbe_bench.errors import InputError
+from cbe_bench.encoders.base import register
+from cbe_bench.encoders.rotation import USUAL_ROWS, LearnedRotation
 from cbe_bench.kernels.bits import Codes
 from cbe_bench.kernels.orthogonal import cross_products, polar
 from cbe_bench.kernels.parallel import for_slices
 from cbe_bench.kernels.products import products
-
-_USUAL_ROWS = 10_000
-"""Rows of a learning set as large as the paper's, on which estimates of memory rest."""
-_TASK_VALUES = 1 << 19
 
 
 def angular_margins(values: NDArray) -> NDArray:
@@ -43,7 +37,7 @@ def angular_margins(values: NDArray) -> NDArray:
 
 
 @register("aqbc")
-class AQBC(Encoder):
+class AQBC(LearnedRotation):
     """Codes of smallest angle to rotated vectors; at most as many bits as features.
 
     Parameters
@@ -60,19 +54,6 @@ class AQBC(Encoder):
     components_ : float32 array of shape (n_bits, d)
         The columns of R.
     """
-
-    learns = True
-
-    def __init__(self, n_bits: int | None = None, *, n_iter: int = 50, random_state: Any = None) -> None:
-        super().__init__(n_bits, random_state=random_state)
-        self.n_iter = n_iter
-
-    def check_params(self, n_features: int) -> None:
-        """Raise InputError if the parameters cannot work for vectors of this many features."""
-        super().check_params(n_features)
-        self._check_count("n_iter")
-        if self.bits(n_features) > n_features:
-            raise InputError(f"{self.name}: n_bits = {self.n_bits}; at most the number of features, {n_features}")
 
     def _fit(self, X: NDArray, seed: int) -> None:
         start = np.random.default_rng(seed).standard_normal((self.n_bits_, X.shape[1]))
@@ -105,13 +86,10 @@ class AQBC(Encoder):
         for_slices(project, len(X), self._task_rows(), blas=True)
         return out
 
-    def _task_rows(self) -> int:
-        return max(32, _TASK_VALUES // self.n_bits_)
-
     def memory_bytes(self, n_features: int) -> int:
         """Estimate the bytes needed to fit, on up to 10,000 rows, and to encode beside input and output."""
         k = self.bits(n_features)
-        return 8 * (4 * n_features * k + 4 * k * k) + 4 * _USUAL_ROWS * k + (1 << 27)
+        return 8 * (4 * n_features * k + 4 * k * k) + 4 * USUAL_ROWS * k + (1 << 27)
 
     def work(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector."""

@@ -6,12 +6,12 @@ bits than directions in which the learning set varies, R is a wide matrix with o
 """
 
 import warnings
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.encoders.base import Encoder, register
+from cbe_bench.encoders.base import register
+from cbe_bench.encoders.rotation import USUAL_ROWS, LearnedRotation
 from cbe_bench.errors import InputError
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, unpack_signs
 from cbe_bench.kernels.orthogonal import cross_products, polar
@@ -19,13 +19,9 @@ from cbe_bench.kernels.parallel import for_slices
 from cbe_bench.kernels.principal import centred_products, principal_directions
 from cbe_bench.kernels.products import products
 
-_USUAL_ROWS = 10_000
-"""Rows of a learning set as large as the paper's, on which estimates of memory rest."""
-_TASK_VALUES = 1 << 19
-
 
 @register("itq")
-class ITQ(Encoder):
+class ITQ(LearnedRotation):
     """Signs of rotated principal components; at most as many bits as features.
 
     Parameters
@@ -44,19 +40,6 @@ class ITQ(Encoder):
     components_ : float32 array of shape (n_bits, d)
         The rotated principal directions.
     """
-
-    learns = True
-
-    def __init__(self, n_bits: int | None = None, *, n_iter: int = 50, random_state: Any = None) -> None:
-        super().__init__(n_bits, random_state=random_state)
-        self.n_iter = n_iter
-
-    def check_params(self, n_features: int) -> None:
-        """Raise InputError if the parameters cannot work for vectors of this many features."""
-        super().check_params(n_features)
-        self._check_count("n_iter")
-        if self.bits(n_features) > n_features:
-            raise InputError(f"{self.name}: n_bits = {self.n_bits}; at most the number of features, {n_features}")
 
     def _fit(self, X: NDArray, seed: int) -> None:
         mean, directions = principal_directions(X, self.n_bits_)
@@ -92,7 +75,7 @@ class ITQ(Encoder):
         def quantise(part: slice) -> None:
             codes[part] = pack_signs(products(V[part], columns))
 
-        for_slices(quantise, len(V), max(32, _TASK_VALUES // self.n_bits_), blas=True)
+        for_slices(quantise, len(V), self._task_rows(), blas=True)
         return codes
 
     def _project(self, X: NDArray) -> NDArray:
@@ -100,9 +83,9 @@ class ITQ(Encoder):
 
     def memory_bytes(self, n_features: int) -> int:
         """Estimate the bytes needed to fit, on up to 10,000 rows, and to encode beside input and output."""
-        side, k = min(n_features, _USUAL_ROWS), self.bits(n_features)
+        side, k = min(n_features, USUAL_ROWS), self.bits(n_features)
         decompositions = 8 * max(2 * side * side, side * k + 2 * n_features * k, 8 * k * k)
-        return decompositions + 8 * _USUAL_ROWS * k + (1 << 28)
+        return decompositions + 8 * USUAL_ROWS * k + (1 << 28)
 
     def work(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector."""
