@@ -222,16 +222,24 @@ def test_bad_values_are_told_with_their_rows(bad, message, protocol, tmp_path, r
         list(view.database_blocks())
 
 
-def test_cached_blocks_are_not_read_again(tmp_path, rng):
+@pytest.mark.parametrize("room, expected_reads", [(300, []), (50, [100] * 3), (49, [100] * 3 + [50, 20])])
+def test_rows_are_read_again_only_where_there_is_no_room(room, expected_reads, tmp_path, rng):
     data = rng.standard_normal((400, 8)).astype(np.float32)
-    view = prepared(array_features(tmp_path, data), block_rows=100, cache_bytes=2 * 100 * 8 * 4)
-    first = [block for _, block in view.database_blocks()]
-    reads = []
-    real = view.features.read
-    view.features.read = lambda rows: reads.append(len(rows)) or real(rows)
-    second = [block for _, block in view.database_blocks()]
-    assert reads == [100]
-    assert all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
+    features, reads = array_features(tmp_path, data), []
+    view = prepared(features, block_rows=100, cache_bytes=room * 8 * 4)
+    fresh = prepared(features, block_rows=100)
+    assert (len(view.split.database), len(view.split.learn)) == (300, 50)
+
+    def parts(some):
+        return *(block for _, block in some.database_blocks()), some.learn(), some.learn(20)
+
+    expected = parts(fresh)
+    parts(view)
+    real = features.read
+    features.read = lambda rows: reads.append(len(rows)) or real(rows)
+    again = parts(view)
+    assert reads == expected_reads
+    assert all(np.array_equal(a, b) for a, b in zip(again, expected, strict=True))
 
 
 def brute_truth(view, k):

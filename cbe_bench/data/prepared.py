@@ -34,7 +34,8 @@ class PreparedData:
     n_dims : int or None
         Keep this many random dimensions; None keeps all.
     cache_bytes : int
-        Memory for prepared database blocks, so that later passes need not read them again.
+        Memory for prepared rows that need not be read again: the database if there is room for it, else the learning
+        set, else nothing.
     block_rows : int or None
         Rows of a block; by default as many as make 128 MiB.
     """
@@ -54,8 +55,11 @@ class PreparedData:
         self.n_features = n_dims or features.n_features
         self._dims = self._choose_dims()
         self._mean: NDArray | None = None
-        self._cache: dict[int, Matrix] = {}
-        self._cache_room = cache_bytes
+        self._database: dict[int, Matrix] = {}
+        self._learning_set: Matrix | None = None
+        self._keeps_database, self._keeps_learning_set = (
+            0 < 4 * self.n_features * len(rows) <= cache_bytes for rows in (split.database, split.learn)
+        )
         self._block_rows = block_rows or max(1, _BLOCK_BYTES // (4 * features.n_features))
 
     def _choose_dims(self) -> NDArray[np.int64] | None:
@@ -86,8 +90,16 @@ class PreparedData:
     def learn(self, n_rows: int | None = None) -> Matrix:
         """Return the learning set, or as many of its rows, drawn by the seed."""
         positions = self._learning_positions(n_rows)
-        if len(self._cache) < len(slices(len(self.split.database), self._block_rows)):
+        if self._keeps_database:
+            return self._kept_rows(positions)
+        if not self._keeps_learning_set:
             return self._prepare(self.split.database[positions])
+        if self._learning_set is None:
+            self._learning_set = self._prepare(self.split.database[self.split.learn])
+        whole = len(positions) == len(self.split.learn)
+        return self._learning_set if whole else self._learning_set[np.searchsorted(self.split.learn, positions)]
+
+    def _kept_rows(self, positions: NDArray[np.int64]) -> Matrix:
         out = np.empty((len(positions), self.n_features), np.float32)
         for part, block in self.database_blocks():
             here = slice(*np.searchsorted(positions, [part.start, part.stop]))
@@ -126,13 +138,12 @@ class PreparedData:
                 tick(part.stop / len(self.split.database))
 
     def _database_block(self, part: slice) -> Matrix:
-        if part.start in self._cache:
-            return self._cache[part.start]
+        if part.start in self._database:
+            return self._database[part.start]
         block = self._prepare(self.split.database[part])
-        if block.nbytes <= self._cache_room:
+        if self._keeps_database:
             block.setflags(write=False)
-            self._cache[part.start] = block
-            self._cache_room -= block.nbytes
+            self._database[part.start] = block
         return block
 
     def _prepare(self, rows: NDArray[np.int64]) -> Matrix:

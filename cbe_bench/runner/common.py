@@ -242,10 +242,13 @@ def done_keys(rows_file: Path, rerun: str | None) -> set[str]:
     return {row["key"] for row in load_rows(rows_file) if row["status"] in keep}
 
 
-def kept_bytes(n_features: int, n_rows: int) -> int:
-    """Return the memory for prepared rows: all of it where that is a quarter of the limit at most, else none."""
-    whole = 4 * n_features * n_rows
-    return whole if whole <= environment.memory_limit() // 4 else 0
+def kept_bytes(n_features: int, n_database: int, n_learn: int = 0) -> int:
+    """Return the memory for rows that are kept: the database's, the learning set's, or none.
+
+    They may take a quarter of the limit.
+    """
+    choices = (4 * n_features * n_rows for n_rows in (n_database, n_learn))
+    return next((needed for needed in choices if needed <= environment.memory_limit() // 4), 0)
 
 
 def going_on(done: int, cells: int, rows_file: Path) -> str:

@@ -153,7 +153,7 @@ def _memory(config: RetrievalConfig, encoder: Encoder, n_database: int) -> int:
     """Estimate the bytes a cell needs."""
     learning = 8 * config.n_features * config.learn if encoder.learns else 0
     evaluation = evaluation_bytes(n_database, config.queries, encoder.bits(config.n_features), thread_count())
-    kept = kept_bytes(config.n_features, n_database)
+    kept = kept_bytes(config.n_features, n_database, config.learn)
     return BASE_BYTES + kept + learning + evaluation + encoder.memory_bytes(config.n_features)
 
 
@@ -198,7 +198,7 @@ def _prepare(plan: Plan, seed: int, reporter: Reporter, block_rows: int | None) 
         PROTOCOLS[config.protocol],
         seed=derive_seed(seed, "dimensions"),
         n_dims=config.n_features if config.n_features != plan.features.n_features else None,
-        cache_bytes=kept_bytes(config.n_features, len(split.database)),
+        cache_bytes=kept_bytes(config.n_features, len(split.database), len(split.learn)),
         block_rows=block_rows,
     )
     work = 4.0 * config.n_features * len(split.database) * (len(split.queries) + 100)
