@@ -2,6 +2,7 @@
 SCALE  ?= quick
 PYTHON ?= python3
 BIN    := .venv/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
 
 .PHONY: help setup reproduce test test-full lint bench clean
 
@@ -11,14 +12,19 @@ help:
 	@echo "make test-full                            also the slow tests"
 	@echo "make bench                                speed against other libraries"
 
-.venv/.ready: pyproject.toml
+# what running needs; what developing needs as well
+.venv/.runs: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(PIP) .
 	@touch $@
 
-setup: .venv/.ready
+.venv/.tests: .venv/.runs
+	$(PIP) '.[dev]'
+	@touch $@
 
-reproduce: setup
+setup: .venv/.tests
+
+reproduce: .venv/.runs
 	$(BIN)/cbe-bench reproduce --scale $(SCALE)
 
 lint: setup
@@ -33,7 +39,7 @@ test-full: lint
 	$(BIN)/pytest
 
 bench: setup
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,peers]'
+	$(PIP) '.[dev,peers]'
 	$(BIN)/python scripts/bench_hamming.py
 	$(BIN)/python scripts/bench_hadamard.py
 	$(BIN)/python scripts/bench_circulant.py

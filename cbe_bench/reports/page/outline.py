@@ -146,7 +146,7 @@ TABLES: dict[str, tuple[Shown, ...]] = {
 """Tables of each kind of experiment, in order."""
 
 MAKES = {
-    "growth": "cbe-bench time --dims 2^10..2^14 --bits d/4,d/2,d,2d,4d --batch 16 --budget 0.2 --name growth",
+    "growth": "cbe-bench time --dims 2^10..2^14 --bits d/4,d/2,d,2d,4d --batch 16 --name growth",
     "time": "cbe-bench time --dims paper",
 }
 """Commands of the experiments that are not `cbe-bench run configs/NAME.yaml`."""
