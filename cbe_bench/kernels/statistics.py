@@ -18,6 +18,7 @@ of threads.
 
 import threading
 from collections.abc import Callable
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,7 @@ _LEAST_VALUES, _MOST_VALUES = 1 << 18, 1 << 21
 """Short rows are more to a block, long ones fewer, so that it holds about this many numbers."""
 _MANY_BLOCKS = 1 << 16
 """Up to this length there is room for the sums of several blocks a thread."""
-_KEPT_BYTES = 15 << 26
+_KEPT_BYTES = 980 << 20
 """Spectra that are kept, at most; never more than an eighth of the memory that may be used."""
 
 Rows = Callable[[slice], NDArray]
@@ -70,18 +71,20 @@ class CirculantStatistics:
         self._X, self._n_bits = X, n_bits
         self._signs = np.ascontiguousarray(signs, np.float32)
         self._shape = n1, n2 = matrix_shape(2 * d) or Shape(1, d)
-        self._row = 2 * (-(-n2 // LANES) * LANES + PADDING)
+        width = 2 * LANES * -(-n2 // LANES)
+        self._row = width + 2 * PADDING
         self._columns = column_plan(n1, "float32") if n1 > 1 else (np.empty(0, np.int64), *np.empty((2, 0), np.float32))
         near_re, near_im, _ = turn_tables(n1, n2, np.dtype(np.float32))
         far = np.exp(-2j * np.pi * np.outer(np.arange(0, n2, LANES), np.arange(n1)) / d)
         self._turns = (near_re, near_im, far.real.astype(np.float32), far.imag.astype(np.float32))
         self._memory = threading.local()
-        self._kept = np.empty((0, n1, self._row), np.float32)
+        self._kept = np.empty((0, n1, width), np.float32)
 
     def first(self, spectrum: NDArray) -> Sums:
         """Return m, and c as `correlations` does, in one pass; spectra are kept for those to come."""
-        n_pairs = min(-(-len(self._X) // 2), kept_bytes() // (4 * self._shape.n1 * self._row))
-        self._kept = aligned_empty((n_pairs, self._shape.n1, self._row), np.float32)
+        shape = self._kept.shape[1:]
+        n_pairs = min(-(-len(self._X) // 2), kept_bytes() // (4 * prod(shape)))
+        self._kept = aligned_empty((n_pairs, *shape), np.float32)
         return self._sums(self._X.__getitem__, len(self._X), spectrum, with_powers=True, known=False)
 
     def correlations(self, spectrum: NDArray) -> NDArray[np.complex128]:
@@ -159,7 +162,7 @@ def _blocks(n_rows: int, d: int) -> list[slice]:
 
 def _blocks_at_once(d: int) -> int:
     """Return how many blocks have their sums side by side."""
-    return thread_count() * (4 if d <= _MANY_BLOCKS else 1)
+    return thread_count() * (8 if d <= _MANY_BLOCKS else 1)
 
 
 def kept_bytes() -> int:
