@@ -2,7 +2,7 @@
 SCALE  ?= quick
 PYTHON ?= python3
 BIN    := .venv/bin
-PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 
 .PHONY: help setup reproduce test test-full lint bench clean
 

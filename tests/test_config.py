@@ -106,7 +106,7 @@ def test_our_configurations_are_valid(name, scale):
         ),
         ({"experiment": "retreival"}, r"experiment: found 'retreival'; did you mean 'retrieval'"),
         ({"protocol": "papers"}, r"protocol: found 'papers'; input should be 'paper' or 'released-code'"),
-        ({"learn": 20_000}, r"learn: found 20000; the database it is drawn from has 3000 rows"),
+        ({"learn": 20_000}, r"learn: found 20000; the database it is drawn from has 2500 rows"),
         ({"database": 50, "learn": 10}, r"database: found 50; neighbours and depth need at least 100 rows"),
         ({"encoders": ["lsh", {"name": "lsh", "label": "again"}]}, r"encoders\.1: the same method and parameters as"),
         (

@@ -50,6 +50,25 @@ def test_polar_factor(shape, rng):
     np.testing.assert_allclose(orthogonal.polar(M.T), orthogonal.polar(M).T, atol=1e-12)
 
 
+@pytest.mark.parametrize("dtype, tolerance", [(np.float32, 1e-6), (np.float64, 1e-14)])
+def test_polar_factor_is_found_in_the_precision_of_the_matrix(dtype, tolerance, rng):
+    factor = orthogonal.polar(rng.standard_normal((30, 20)).astype(dtype))
+    assert factor.dtype == dtype
+    np.testing.assert_allclose(factor.T @ factor, np.eye(20), atol=10 * tolerance)
+
+
+@pytest.mark.parametrize("shape", [(5, 5), (9, 4), (4, 9), (1, 3)])
+def test_random_orthonormal_matrix_prefers_no_direction(shape, rng):
+    draws = np.array([orthogonal.random_orthonormal(rng, shape, np.float64) for _ in range(2000)])
+    assert draws.shape[1:] == shape
+    for Q in draws[:20]:
+        few = Q if shape[0] <= shape[1] else Q.T
+        np.testing.assert_allclose(few @ few.T, np.eye(min(shape)), atol=1e-12)
+    longer = max(shape)
+    assert np.abs(draws.mean(axis=0)).max() < 5 / np.sqrt(2000 * longer)
+    assert np.abs((draws**2).mean(axis=0) * longer - 1).max() < 5 * np.sqrt(2 / 2000)
+
+
 def test_cross_products_and_sums_are_what_they_say_on_any_number_of_threads(rng):
     a, b = rng.standard_normal((70, 300)), rng.standard_normal((70, 5))
     found = []
@@ -190,7 +209,7 @@ def test_itq_is_the_alternation(n_bits, X):
     mean, W = principal_directions(X, n_bits)
     V = (X - mean) @ W.T
     seed = np.random.RandomState(4).randint(2**31 - 1)
-    R = svd_polar(np.random.default_rng(seed).standard_normal((n_bits, n_bits))).T
+    R = orthogonal.random_orthonormal(np.random.default_rng(seed), (n_bits, n_bits), np.float64)
     for _ in range(7):
         U, _, Wt = np.linalg.svd(signs(V @ R).T @ V)
         R = Wt.T @ U.T
@@ -362,7 +381,7 @@ def test_aqbc_is_the_alternation(n_bits, X):
     X = X - X.mean(axis=0)  # every bit is set somewhere, which leaves no column of R open
     encoder = AQBC(n_bits, n_iter=6, random_state=4).fit(X)
     seed = np.random.RandomState(4).randint(2**31 - 1)
-    R = svd_polar(np.random.default_rng(seed).standard_normal((n_bits, 24))).T
+    R = orthogonal.random_orthonormal(np.random.default_rng(seed), (n_bits, 24), np.float64).T
     for _ in range(6):
         B = [code / np.linalg.norm(code) for code in angular_margins(X @ R) >= 0]
         R = svd_polar(sum(np.outer(x, b) for x, b in zip(X, B, strict=True)))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from cbe_bench.encoders.base import register
 from cbe_bench.encoders.rotation import USUAL_ROWS, LearnedRotation
 from cbe_bench.kernels.bits import Codes
-from cbe_bench.kernels.orthogonal import cross_products, polar
+from cbe_bench.kernels.orthogonal import cross_products, polar, random_orthonormal
 from cbe_bench.kernels.parallel import for_slices
 from cbe_bench.kernels.products import products
 
@@ -56,8 +56,8 @@ class AQBC(LearnedRotation):
     """
 
     def _fit(self, X: NDArray, seed: int) -> None:
-        start = np.random.default_rng(seed).standard_normal((self.n_bits_, X.shape[1]))
-        self.components_ = polar(start.astype(X.dtype)).astype(np.float32)
+        start = random_orthonormal(np.random.default_rng(seed), (self.n_bits_, X.shape[1]), X.dtype)
+        self.components_ = start.astype(np.float32)
         codes = np.empty((0, 0), np.uint8)
         for _ in range(self.n_iter):
             before, codes = codes, self._encode(X)

@@ -14,7 +14,7 @@ from cbe_bench.encoders.base import register
 from cbe_bench.encoders.rotation import USUAL_ROWS, LearnedRotation
 from cbe_bench.errors import InputError
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, unpack_signs
-from cbe_bench.kernels.orthogonal import cross_products, polar
+from cbe_bench.kernels.orthogonal import cross_products, polar, random_orthonormal
 from cbe_bench.kernels.parallel import for_slices
 from cbe_bench.kernels.principal import centred_products, principal_directions
 from cbe_bench.kernels.products import products
@@ -52,8 +52,8 @@ class ITQ(LearnedRotation):
                 stacklevel=3,
             )
         V = centred_products(X, mean, directions)
-        start = np.random.default_rng(seed).standard_normal((self.n_bits_, len(directions)))
-        rotation = self._rotate(V, polar(start.astype(V.dtype)).T)
+        start = random_orthonormal(np.random.default_rng(seed), (len(directions), self.n_bits_), V.dtype)
+        rotation = self._rotate(V, start)
         self.components_ = cross_products(rotation, directions).astype(np.float32)
         self.mean_ = mean
 

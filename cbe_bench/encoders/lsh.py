@@ -20,13 +20,13 @@ from cbe_bench.kernels.products import products
 
 _TILE_BITS = 128
 """Rows of A drawn from one seed."""
-_STORE_SHARE = 0.5
+_STORE_SHARE = 0.25
 """Share of the memory limit up to which A is kept without being asked to."""
 _GROUP_BYTES = 1 << 28
 """Bytes of A made at once when it is not kept."""
 _VALUES = 1 << 24
 """Real values held at once while encoding."""
-_LEAST_ROWS, _MOST_ROWS = 128, 512
+_LEAST_ROWS, _MOST_ROWS = 128, 1024
 """Rows of X in one product: enough of them to be worth a thread, few enough to stay in cache."""
 
 
@@ -40,7 +40,7 @@ class LSH(Encoder):
         Bits of a code; None means as many as there are features.
     store : bool or None
         Keep the matrix (True), draw it anew for every batch (False), or keep it if it takes
-        at most half of the memory limit (None).
+        at most a quarter of the memory limit (None).
         The codes are the same.
     random_state : int, RandomState or None
         Decides the matrix.

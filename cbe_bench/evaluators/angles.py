@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from cbe_bench.data.prepared import Tick
 from cbe_bench.evaluators.pairs import Plane, cosine_and_sine
 from cbe_bench.evaluators.theory import difference_chance, iid_variance, tail_deviation
+from cbe_bench.kernels.gaussian import fill_gaussian
 from cbe_bench.kernels.hadamard import transform
 from cbe_bench.kernels.parallel import for_slices, slices, thread_count
 
@@ -123,6 +124,12 @@ def _add_spreads(a, b, cosines, sines, totals):  # type: ignore[no-untyped-def]
             totals[m] += largest
 
 
+def _gaussian(rng: np.random.Generator, shape: tuple[int, ...]) -> Values:
+    out = np.empty(shape, np.float32)
+    fill_gaussian(rng, out)
+    return out
+
+
 def _flips(rng: np.random.Generator, shape: tuple[int, ...], wanted: bool = True) -> Signs:
     return 2 * rng.integers(0, 2, shape, dtype=np.int8) - 1 if wanted else np.ones(shape, np.int8)
 
@@ -136,12 +143,12 @@ def _project(method: Method, a: Values, b: Values, rng: np.random.Generator, n: 
     """Return the projections of the basis under n draws of the embedding; a and b are vectors, or one row a draw."""
     d = a.shape[-1]
     if method.family == "lsh":
-        u, v = rng.standard_normal((2, n, d), dtype=np.float32)
+        u, v = _gaussian(rng, (2, n, d))
         return u, v
     if method.family == "hd3":
         signs = _flips(rng, (n, _ROUNDS, d))
         return hadamard_projection(a, signs), hadamard_projection(b, signs)
-    spectrum = scipy.fft.rfft(rng.standard_normal((n, d), dtype=np.float32), axis=1)
+    spectrum = scipy.fft.rfft(_gaussian(rng, (n, d)), axis=1)
     if method.family == "cbe-orth":
         spectrum /= np.abs(spectrum)
     return circulant_projection(a, b, spectrum, _flips(rng, (n, d), method.flips))

@@ -68,14 +68,14 @@ def fitted_to_time(encoder: Encoder, X: NDArray) -> Encoder:
     return encoder.set_params(**turns).fit(X)
 
 
-def in_turns(candidates: list[Candidate], budget: float, tick: Tick) -> Iterator[Candidate]:
+def in_turns(candidates: list[Candidate], budget: float, tick: Tick, least_samples: int = 3) -> Iterator[Candidate]:
     """Time the candidates in turns, each for about `budget` seconds; yield each when it has all its samples.
 
-    Every candidate is warmed up first, unless it was called before. A first call that is slow in itself is not
-    repeated: it is the sample.
+    Slow ones have `least_samples` though these take longer. Every candidate is warmed up first, unless it was called
+    before. A first call that is slow in itself is not repeated: it is the sample.
     """
     for number, candidate in enumerate(candidates):
-        _calibrate(candidate, budget)
+        _calibrate(candidate, budget, least_samples)
         tick(0.1 * (number + 1) / len(candidates))
         if len(candidate.samples) == candidate.wanted:
             yield candidate
@@ -89,7 +89,7 @@ def in_turns(candidates: list[Candidate], budget: float, tick: Tick) -> Iterator
         tick(0.1 + 0.9 * (turn + 1) / rounds)
 
 
-def _calibrate(candidate: Candidate, budget: float) -> None:
+def _calibrate(candidate: Candidate, budget: float, least_samples: int) -> None:
     """Choose how many calls make a sample, by making ever more of them, and how many samples are taken."""
     if not candidate.first_seconds:
         candidate.first_seconds = candidate.once()
@@ -102,4 +102,4 @@ def _calibrate(candidate: Candidate, budget: float) -> None:
     while seconds * candidate.calls < least:
         candidate.calls = min(math.ceil(least / max(seconds, 1e-9)), 10 * candidate.calls)
         seconds = candidate.once()
-    candidate.wanted = int(np.clip(budget / (seconds * candidate.calls), 3, _MOST_SAMPLES))
+    candidate.wanted = int(np.clip(budget / (seconds * candidate.calls), least_samples, _MOST_SAMPLES))

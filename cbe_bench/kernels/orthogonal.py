@@ -7,7 +7,8 @@ Every method here that learns a rotation alternates between codes and such a fac
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
+from scipy.linalg import qr, svd
 
 from cbe_bench.kernels.parallel import blas_threads, for_slices, slices
 
@@ -19,9 +20,18 @@ BLOCKS_AT_ONCE = 64
 def polar(matrix: NDArray) -> NDArray:
     """Return U V' of the thin singular value decomposition U S V', in the precision of the matrix."""
     with blas_threads(1):
-        U, _, Vt = np.linalg.svd(matrix, full_matrices=False)
+        U, _, Vt = svd(matrix, full_matrices=False, check_finite=False)  # NumPy's would be in double precision always
         factor: NDArray = U @ Vt
         return factor
+
+
+def random_orthonormal(rng: np.random.Generator, shape: tuple[int, int], dtype: DTypeLike) -> NDArray:
+    """Return a matrix whose rows or columns, whichever are fewer, are orthonormal and in no way preferred to others."""
+    gaussian = rng.standard_normal((max(shape), min(shape))).astype(dtype)
+    with blas_threads(1):
+        columns, triangle = qr(gaussian, mode="economic", check_finite=False)
+    columns *= np.where(np.diag(triangle) < 0, -1, 1).astype(dtype)
+    return columns if columns.shape == shape else columns.T
 
 
 def cross_products(a: NDArray, b: NDArray) -> NDArray:

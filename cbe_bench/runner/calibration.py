@@ -38,7 +38,7 @@ _ATTEMPTS = 3
 _MOST_TIMES_D = 4
 """Codes longer than this many times d are not looked for."""
 _FORECAST = 3.0
-_VERSION = 5
+_VERSION = 6
 """Part of every key: to be raised by a change of how bits are found."""
 
 
@@ -208,7 +208,7 @@ def _compare(encoder: Encoder, reference: Encoder, X: NDArray, budget: float) ->
         for name, one in (("own", encoder), ("reference", reference))
     )
     with parallel.threads(1), quiet_machine():
-        for _ in in_turns([own, other], budget, lambda done: None):
+        for _ in in_turns([own, other], budget, lambda done: None, least_samples=1):
             pass
     return min(own.samples) / min(other.samples), min(other.samples)
 
