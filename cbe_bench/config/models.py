@@ -127,7 +127,7 @@ class RetrievalConfig(Config):
 
     sizes = {
         "smoke": {"database": 1_000, "learn": 500, "queries": 50, "time_budget": 0.02},
-        "quick": {"database": 2_500, "learn": 2_000, "queries": 400, "time_budget": 0.15},
+        "quick": {"database": 2_500, "learn": 1_500, "queries": 400, "time_budget": 0.1},
         "paper": {"database": 100_000, "learn": 10_000, "queries": 500},
     }
 

@@ -37,8 +37,8 @@ TIMES: dict[str, dict[str, list[str]]] = {
         "growth": ["--dims", "2^8..2^12", "--bits", "d/4,d/2,d,2d,4d", "--batch", "16", "--budget", "0.05"],
     },
     "quick": {
-        "time": ["--dims", "paper", "--methods", "lsh,bilinear-rand,cbe-rand,hd3", "--budget", "2"],
-        "growth": ["--dims", "2^10..2^14", "--bits", "d/4,d/2,d,2d,4d", "--batch", "16", "--budget", "0.1"],
+        "time": ["--dims", "paper", "--methods", "lsh,bilinear-rand,cbe-rand,hd3", "--budget", "1"],
+        "growth": ["--dims", "2^10..2^14", "--bits", "d/4,d/2,d,2d,4d", "--batch", "16", "--budget", "0.05"],
     },
     "paper": {
         "time": ["--dims", "2^15..2^27", "--budget", "10"],
