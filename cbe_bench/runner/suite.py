@@ -33,8 +33,8 @@ MADE = {
 """Real features that are made where experiments name them and they are absent."""
 TIMES: dict[str, dict[str, list[str]]] = {
     "smoke": {
-        "time": ["--dims", "2^10..2^13", "--budget", "0.1"],
-        "growth": ["--dims", "2^8..2^12", "--bits", "d/4,d/2,d,2d,4d", "--batch", "16", "--budget", "0.05"],
+        "time": ["--dims", "2^10..2^12", "--budget", "0.05"],
+        "growth": ["--dims", "2^8..2^11", "--bits", "d/4,d/2,d,2d,4d", "--batch", "16", "--budget", "0.02"],
     },
     "quick": {
         "time": ["--dims", "paper", "--methods", "lsh,bilinear-rand,cbe-rand,hd3", "--budget", "1"],
