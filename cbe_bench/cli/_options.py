@@ -1,9 +1,10 @@
-"""Options that several verbs share."""
+"""Options, and ways to begin and to end, that several verbs share."""
 
 import re
 import shlex
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,16 @@ def results_folder(chosen: Path | None) -> Path:
         return own
     click.echo(f"{own} is not here: these are the results of {committed}", err=True)
     return committed
+
+
+@contextmanager
+def stoppable(message: Callable[[str], None]) -> Iterator[None]:
+    """End the program on Ctrl-C, saying that work goes on from there."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        message("stopped; the same command goes on from here")
+        raise SystemExit(130) from None
 
 
 def make_folder(path: Path) -> None:

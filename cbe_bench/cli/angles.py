@@ -12,9 +12,7 @@ _CONFIG = Path("configs/angles.yaml")
 
 
 @click.command(name="angles")
-@scale_option(
-    "smoke: seconds. quick: d up to 4,096, 10,000 draws, a minute or two. paper: d up to 16,384, 40,000 draws."
-)
+@scale_option("smoke: seconds. quick: d up to 4,096, 5,000 draws, a minute. paper: d up to 16,384, 40,000 draws.")
 @click.option(
     "--data",
     type=click.Path(path_type=Path),

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cbe_bench.cli._options import make_folder
+from cbe_bench.cli._options import make_folder, stoppable
 
 if TYPE_CHECKING:
     from cbe_bench.cli._progress import Progress
@@ -163,11 +163,8 @@ def _make_vlad(pictures: Any, out: Path, words: int, rows: int | None, seed: int
 
     progress.begin(1, 1.0)
     progress.step(f"making {out.name}", 1.0)
-    try:
+    with stoppable(progress.message):
         empty = make_vlad(pictures, out, words, rows=rows, seed=seed, tick=progress.share)
-    except KeyboardInterrupt:
-        progress.message("stopped; the same command goes on from here")
-        raise SystemExit(130) from None
     progress.stop()
     if empty:
         progress.message(f"{empty:,} images show nothing: their rows are zero, and data check names them")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cbe_bench.cli._options import make_folder, out_option, scale_option
+from cbe_bench.cli._options import make_folder, out_option, scale_option, stoppable
 
 if TYPE_CHECKING:
     from cbe_bench.cli._suite import SuiteProgress
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="reproduce")
-@scale_option("smoke: minutes, few dimensions. quick: up to 3,000 rows, full dimension. paper: 100,000 rows.")
+@scale_option("smoke: minutes, few dimensions. quick: up to 2,500 rows, full dimension. paper: 100,000 rows.")
 @click.option(
     "--configs",
     type=click.Path(path_type=Path),
@@ -45,12 +45,12 @@ def command(scale: str, configs: Path, out: Path) -> None:
     steps = suite(found, scale, out)
     make_folder(folder)
     seconds = forecasts(steps, folder / SECONDS_FILE, Path("results/reference") / scale / SECONDS_FILE)
-    with SuiteProgress(steps, seconds) as progress, alone(folder, progress.message) as handle:
-        try:
-            failed = [step for step in steps if not _run(step, folder, handle, progress)]
-        except KeyboardInterrupt:
-            progress.message("stopped; the same command goes on from here")
-            raise SystemExit(130) from None
+    with (
+        SuiteProgress(steps, seconds) as progress,
+        alone(folder, progress.message) as handle,
+        stoppable(progress.message),
+    ):
+        failed = [step for step in steps if not _run(step, folder, handle, progress)]
     _show_claims(folder)
     if failed:
         click.echo(f"failed: {', '.join(step.name for step in failed)}; the same command tries again", err=True)

@@ -1,6 +1,7 @@
 """``cbe-bench run``: one experiment, from its configuration to rows, tables and figures."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,13 +12,19 @@ from cbe_bench.cli._options import (
     out_option,
     rerun_option,
     scale_option,
+    stoppable,
     threads_option,
 )
+
+if TYPE_CHECKING:
+    from cbe_bench.config import BaseConfig
+    from cbe_bench.results import About
+    from cbe_bench.runner.common import BasePlan
 
 
 @click.command(name="run")
 @click.argument("config", type=click.Path(path_type=Path))
-@scale_option("smoke: seconds, few dimensions. quick: up to 3,000 rows, full dimension. paper: 100,000 rows.")
+@scale_option("smoke: seconds, few dimensions. quick: up to 2,500 rows, full dimension. paper: 100,000 rows.")
 @click.option(
     "--set",
     "overrides",
@@ -65,7 +72,7 @@ def command(
     from cbe_bench.config import load_config
     from cbe_bench.kernels import parallel
     from cbe_bench.reports import verdicts_on, write_report
-    from cbe_bench.results import ROWS_FILE, About, load_experiment, write_about
+    from cbe_bench.results import ROWS_FILE, load_experiment, write_about
     from cbe_bench.runner import experiment_runner, open_data
 
     settings = load_config(config, scale, overrides)
@@ -84,20 +91,9 @@ def command(
             progress.show_plan(plan)
             return
         make_folder(folder)
-        try:
+        with stoppable(progress.message):
             plan = runner.run_plan(plan, rows_file, progress, rerun=rerun, timeout=timeout)
-        except KeyboardInterrupt:
-            progress.message("stopped; the same command goes on from here")
-            raise SystemExit(130) from None
-        about = About(
-            title=settings.title,
-            experiment=settings.experiment,
-            scale=scale,
-            command=command_line("run", config, scale=scale, set=overrides),
-            config=settings.model_dump(mode="json"),
-            labels=plan.labels,
-        )
-        write_about(folder, about)
+        write_about(folder, _about(settings, plan, command_line("run", config, scale=scale, set=overrides)))
         rows = load_experiment(folder).rows
         environment.write_description(folder / "environments.json")
         files = write_report(rows, settings, folder)
@@ -105,3 +101,17 @@ def command(
         progress.show_verdicts(verdicts_on(rows))
     if any(row["status"] in ("failed", "timeout") for row in rows):
         raise SystemExit(1)
+
+
+def _about(settings: "BaseConfig", plan: "BasePlan", typed: str) -> "About":
+    """Say what the rows of an experiment are, and what was typed to make them."""
+    from cbe_bench.results import About
+
+    return About(
+        title=settings.title,
+        experiment=settings.experiment,
+        scale=plan.scale,
+        command=typed,
+        config=settings.model_dump(mode="json"),
+        labels=plan.labels,
+    )

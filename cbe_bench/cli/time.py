@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from cbe_bench.cli._options import command_line, make_folder, memory_limit_option, out_option, rerun_option
+from cbe_bench.cli._options import command_line, make_folder, memory_limit_option, out_option, rerun_option, stoppable
 
 
 @click.command(name="time")
@@ -73,11 +73,8 @@ def command(
     with environment.limited_memory(memory_limit), parallel.threads(threads), Progress() as progress:
         cells = plan_times(choose_methods(methods), parse_dims(dims), bits, batch)
         make_folder(rows_file.parent)
-        try:
+        with stoppable(progress.message):
             run_times(cells, rows_file, progress, rerun=rerun, budget=budget)
-        except KeyboardInterrupt:
-            progress.message("stopped; the same command goes on from here")
-            raise SystemExit(130) from None
         chosen = {"dims": dims, "bits": bits, "batch": batch, "threads": threads, "budget": budget}
         if methods is not None:
             chosen["methods"] = methods
