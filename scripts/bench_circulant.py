@@ -20,7 +20,7 @@ import pyfftw
 import scipy.fft
 
 from cbe_bench import CBERand
-from cbe_bench.cache import whole_file
+from cbe_bench.core.cache import whole_file
 from cbe_bench.evaluators.timing import Candidate, in_turns
 from cbe_bench.kernels import parallel
 from cbe_bench.kernels.parallel import blas_threads, pinned

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from cbe_bench import CBEOpt, CBERand
-from cbe_bench.cache import whole_file
+from cbe_bench.core.cache import whole_file
 from cbe_bench.kernels.parallel import thread_count
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from sklearn.svm import LinearSVC
 
-from cbe_bench.cache import whole_file
+from cbe_bench.core.cache import whole_file
 from cbe_bench.data.synthetic import SyntheticFeatures
 from cbe_bench.encoders import make_encoder
 from cbe_bench.evaluators.classification import weights_of_codes

@@ -13,9 +13,9 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from cbe_bench.data.pictures import SIDE, StoredPictures
-from cbe_bench.data.sift import dense_sift
-from cbe_bench.data.vlad import learn_words, vlad
+from cbe_bench.data.images.dense_sift import dense_sift
+from cbe_bench.data.images.readers import SIDE, StoredPictures
+from cbe_bench.data.images.vlad import learn_words, vlad
 from cbe_bench.kernels.parallel import blas_threads, pinned
 
 COUNT, WORDS, TURNS = 64, 200, 7

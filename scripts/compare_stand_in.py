@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from cbe_bench.cache import whole_file
+from cbe_bench.core.cache import whole_file
 from cbe_bench.data.features import Features
 from cbe_bench.data.formats import open_features
-from cbe_bench.data.sift import DESCRIPTOR
+from cbe_bench.data.images.dense_sift import DESCRIPTOR
 from cbe_bench.data.synthetic import SyntheticFeatures
 from cbe_bench.reports.figures import drawing_style, save_figure
 

@@ -16,11 +16,11 @@ from cbe_bench import reports
 from cbe_bench.cli import angles as verb
 from cbe_bench.cli import main
 from cbe_bench.config import load_config
-from cbe_bench.errors import InputError
+from cbe_bench.core.errors import InputError
+from cbe_bench.core.results import load_rows
 from cbe_bench.evaluators import theory
 from cbe_bench.evaluators.pairs import KINDS
 from cbe_bench.reports.angles import theory_verdicts
-from cbe_bench.results import load_rows
 from cbe_bench.runner import angles as runner
 from cbe_bench.runner.angles import numbers_of_bits
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cbe_bench
-from cbe_bench.errors import InputError
+from cbe_bench.core.errors import InputError
 from cbe_bench.evaluators import theory
 from cbe_bench.evaluators.angles import (
     METHODS,

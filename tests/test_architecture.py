@@ -11,15 +11,15 @@ import cbe_bench
 
 ROOT = Path(cbe_bench.__file__).parent
 LEVELS = [
-    {"errors", "cache", "environment"},
+    {"core"},
     {"kernels"},
     {"encoders", "data"},
     {"evaluators"},
-    {"config", "results"},
+    {"config"},
     {"runner", "reports"},
     {"cli", "__main__"},
 ]
-SIDEWAYS = {("environment", "cache"), ("runner", "config"), ("__main__", "cli")}
+SIDEWAYS = {("runner", "config"), ("__main__", "cli")}
 
 
 def level(room: str) -> int:

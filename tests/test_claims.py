@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from cbe_bench.cli import main
+from cbe_bench.core.results import About, Experiment, append_row, write_about
 from cbe_bench.reports.claims import CLAIMS, changes, claims_markdown, judge, load_claims, verdicts_json, write_claims
 from cbe_bench.reports.paper import ENCODE_MS
-from cbe_bench.results import About, Experiment, append_row, write_about
 
 D = 800
 NAMES = [claim.id for claim in CLAIMS]

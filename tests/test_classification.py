@@ -12,12 +12,13 @@ from click.testing import CliRunner
 from sklearn.svm import LinearSVC
 
 from cbe_bench.cli import main
-from cbe_bench.data.hdf5 import HDF5Features
-from cbe_bench.data.prepared import PreparedData
+from cbe_bench.core.errors import InputError
+from cbe_bench.core.results import load_rows
+from cbe_bench.data.formats.hdf5 import HDF5Features
 from cbe_bench.data.splits import PROTOCOLS, Split, make_class_split
 from cbe_bench.data.synthetic import SyntheticFeatures
+from cbe_bench.data.view import PreparedData
 from cbe_bench.encoders import make_encoder
-from cbe_bench.errors import InputError
 from cbe_bench.evaluators.classification import ClassificationEvaluator
 from cbe_bench.evaluators.svm import train_machines
 from cbe_bench.kernels.bits import pack_signs, unpack_signs
@@ -25,7 +26,6 @@ from cbe_bench.kernels.gram import code_gram, real_gram
 from cbe_bench.kernels.hamming import inner_products
 from cbe_bench.reports.claims.classification import classification_verdicts
 from cbe_bench.reports.classification import accuracy_table
-from cbe_bench.results import load_rows
 
 CONFIGS = Path(__file__).parents[1] / "configs"
 NONE = np.empty(0, np.int64)

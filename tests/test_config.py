@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from cbe_bench.config import RetrievalConfig, load_config
-from cbe_bench.errors import InputError
+from cbe_bench.core.errors import InputError
 
 CONFIGS = Path(__file__).parents[1] / "configs"
 FLICKR = CONFIGS / "flickr.yaml"

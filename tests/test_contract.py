@@ -12,9 +12,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import cbe_bench
+from cbe_bench.core.environment import limited_memory
+from cbe_bench.core.errors import InputError
 from cbe_bench.encoders import encoder_classes, load_encoder, make_encoder
-from cbe_bench.environment import limited_memory
-from cbe_bench.errors import InputError
 from cbe_bench.kernels import parallel
 
 NAMES = list(encoder_classes())
@@ -207,7 +207,7 @@ def test_loading_something_else_is_told(tmp_path):
 
 
 def test_memory_limit_is_scoped():
-    from cbe_bench.environment import memory_limit
+    from cbe_bench.core.environment import memory_limit
 
     default = memory_limit()
     with limited_memory(1 << 20):

@@ -4,13 +4,13 @@ import h5py
 import numpy as np
 import pytest
 
+from cbe_bench.core.errors import InputError
 from cbe_bench.data.features import file_hash
-from cbe_bench.data.hdf5 import HDF5Features
-from cbe_bench.data.prepared import PreparedData
+from cbe_bench.data.formats.hdf5 import HDF5Features
+from cbe_bench.data.ground_truth import true_neighbours
 from cbe_bench.data.splits import PROTOCOLS, make_split
 from cbe_bench.data.synthetic import SyntheticFeatures
-from cbe_bench.data.truth import true_neighbours
-from cbe_bench.errors import InputError
+from cbe_bench.data.view import PreparedData
 from cbe_bench.kernels import parallel
 
 
@@ -279,7 +279,7 @@ def test_truth_is_cached_by_content(tmp_path, rng, fresh_cache, monkeypatch):
     view = prepared(array_features(tmp_path, data))
     first = true_neighbours(view, 10)
     with monkeypatch.context() as patch:
-        patch.setattr("cbe_bench.data.truth._search", None)
+        patch.setattr("cbe_bench.data.ground_truth._search", None)
         assert np.array_equal(true_neighbours(view, 10), first)
     (cached,) = (fresh_cache / "truth").iterdir()
     cached.write_bytes(b"damaged")

@@ -5,10 +5,10 @@ import pytest
 from scipy.linalg import circulant, hadamard
 
 from cbe_bench import HD3, LSH, BilinearRand, CBEOrth, CBERand
+from cbe_bench.core.environment import limited_memory
+from cbe_bench.core.errors import InputError
 from cbe_bench.encoders import base
 from cbe_bench.encoders.bilinear import code_sides, sides
-from cbe_bench.environment import limited_memory
-from cbe_bench.errors import InputError
 
 
 @pytest.fixture

@@ -11,13 +11,13 @@ from click.testing import CliRunner
 from scipy import sparse
 
 from cbe_bench.cli import main
-from cbe_bench.data.convert import convert
+from cbe_bench.core.errors import InputError
 from cbe_bench.data.formats import open_features
+from cbe_bench.data.formats.convert import convert
+from cbe_bench.data.ground_truth import stated_neighbours, true_neighbours
 from cbe_bench.data.inspect import inspect
-from cbe_bench.data.prepared import PreparedData
 from cbe_bench.data.splits import PROTOCOLS, make_split
-from cbe_bench.data.truth import stated_neighbours, true_neighbours
-from cbe_bench.errors import InputError
+from cbe_bench.data.view import PreparedData
 
 
 def write_fvecs(path, X):
@@ -107,7 +107,7 @@ def test_every_form_gives_the_same_rows(name, write, whole_numbers, tmp_path):
 @pytest.mark.parametrize("target", ["h5", "npy", "fvecs", "bvecs", "fbin", "parquet"])
 @pytest.mark.parametrize("name, write", [WRITERS[0], WRITERS[6], WRITERS[8], WRITERS[10]], ids=lambda v: str(v)[:12])
 def test_conversion_changes_no_value(name, write, target, whole_numbers, tmp_path, monkeypatch):
-    monkeypatch.setattr("cbe_bench.data.convert._BLOCK_BYTES", 7 * 4 * 12)
+    monkeypatch.setattr("cbe_bench.data.formats.convert._BLOCK_BYTES", 7 * 4 * 12)
     write(tmp_path / name, whole_numbers)
     with open_features(tmp_path / name) as features:
         convert(features, tmp_path / f"out.{target}")

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
 from cbe_bench import FBE, FJLT, HD3, CBERand, Preconditioned, load_encoder, make_encoder
-from cbe_bench.errors import InputError
+from cbe_bench.core.errors import InputError
 from cbe_bench.evaluators.retrieval import RetrievalEvaluator, expected_recall, median_ranks
 from cbe_bench.kernels import parallel
 from cbe_bench.kernels.bits import pack_signs

@@ -15,13 +15,15 @@ from click.testing import CliRunner
 from PIL import Image
 
 from cbe_bench.cli import main
-from cbe_bench.data import images, making, sources
-from cbe_bench.data.archives import read_members
-from cbe_bench.data.images import LabelledImages
-from cbe_bench.data.pictures import SIDE, FolderPictures, StoredPictures, store_images
-from cbe_bench.data.sift import dense_sift
-from cbe_bench.data.vlad import learn_words, vlad
-from cbe_bench.errors import InputError
+from cbe_bench.core.errors import InputError
+from cbe_bench.data.images import build as making
+from cbe_bench.data.images import parsers as images
+from cbe_bench.data.images import sources
+from cbe_bench.data.images.archives import read_members
+from cbe_bench.data.images.dense_sift import dense_sift
+from cbe_bench.data.images.parsers import LabelledImages
+from cbe_bench.data.images.readers import SIDE, FolderPictures, StoredPictures, store_images
+from cbe_bench.data.images.vlad import learn_words, vlad
 from cbe_bench.kernels import parallel
 
 

@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 from scipy.linalg import circulant, hadamard
 from scipy.stats import kstest
 
-from cbe_bench.kernels import bits, fftw, gaussian, hamming, parallel
-from cbe_bench.kernels.columns import column_plan, transform_columns
-from cbe_bench.kernels.fourier import CirculantProduct
-from cbe_bench.kernels.fourstep import LongCirculantProduct, layout
-from cbe_bench.kernels.gaussian import gaussian_pairs
+from cbe_bench.kernels import bits, hamming, parallel
+from cbe_bench.kernels import random as gaussian
+from cbe_bench.kernels.fft import fftw
+from cbe_bench.kernels.fft.columns import column_plan, transform_columns
+from cbe_bench.kernels.fft.fourier import CirculantProduct
+from cbe_bench.kernels.fft.fourstep import LongCirculantProduct, layout
 from cbe_bench.kernels.hadamard import fwht
+from cbe_bench.kernels.random import gaussian_pairs
 
 DIMENSIONS = [1, 2, 3, 4, 5, 6, 7, 8, 15, 16, 17, 64, 96, 97, 100, 121, 210, 257, 1000, 1018, 1024, 2053]
 

@@ -12,11 +12,11 @@ from hypothesis.extra.numpy import arrays
 from sklearn.datasets import load_digits
 
 from cbe_bench import AQBC, ITQ, SKLSH, BilinearOpt, BilinearRand, SpectralHashing, make_encoder
+from cbe_bench.core.errors import InputError
 from cbe_bench.encoders.aqbc import angular_margins
 from cbe_bench.encoders.bilinear import sides
 from cbe_bench.encoders.sklsh import nearest_distances
 from cbe_bench.encoders.spectral import slowest_modes
-from cbe_bench.errors import InputError
 from cbe_bench.kernels import orthogonal, parallel
 from cbe_bench.kernels.hamming import top_k
 from cbe_bench.kernels.principal import principal_directions

@@ -12,7 +12,8 @@ from click.testing import CliRunner
 from PIL import Image
 
 from cbe_bench.cli import main
-from cbe_bench.errors import InputError
+from cbe_bench.core.errors import InputError
+from cbe_bench.core.results import About, append_row, load_experiment, load_experiments, write_about
 from cbe_bench.evaluators.intervals import difference_error
 from cbe_bench.reports.advice import choices, summaries
 from cbe_bench.reports.claims import judge
@@ -25,7 +26,6 @@ from cbe_bench.reports.page.explorer import explorer_data
 from cbe_bench.reports.page.words import duration
 from cbe_bench.reports.readme import updated, write_readme
 from cbe_bench.reports.verdicts import Verdict
-from cbe_bench.results import About, append_row, load_experiment, load_experiments, write_about
 
 ROOT = Path(__file__).parents[1]
 VOID = {"meta", "link", "img", "br", "hr", "input"}

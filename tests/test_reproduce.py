@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 from cbe_bench.cli import main
 from cbe_bench.cli._suite import SuiteProgress
-from cbe_bench.errors import InputError
-from cbe_bench.results import load_experiments, load_rows
+from cbe_bench.core.errors import InputError
+from cbe_bench.core.results import load_experiments, load_rows
 from cbe_bench.runner import suite as module
 from cbe_bench.runner.suite import Step, alone, forecasts, note_seconds, suite
 

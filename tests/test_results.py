@@ -4,9 +4,17 @@ import json
 
 import pytest
 
-from cbe_bench.cache import whole_file
-from cbe_bench.errors import InputError
-from cbe_bench.results import About, append_row, cell_key, load_experiment, load_experiments, load_rows, write_about
+from cbe_bench.core.cache import whole_file
+from cbe_bench.core.errors import InputError
+from cbe_bench.core.results import (
+    About,
+    append_row,
+    cell_key,
+    load_experiment,
+    load_experiments,
+    load_rows,
+    write_about,
+)
 
 
 def test_append_and_load_latest_of_each_key(tmp_path):

@@ -13,9 +13,9 @@ from click.testing import CliRunner
 
 from cbe_bench.cli import main
 from cbe_bench.config import load_config
-from cbe_bench.environment import limited_memory
+from cbe_bench.core.environment import limited_memory
+from cbe_bench.core.results import load_experiment, load_rows
 from cbe_bench.kernels import parallel
-from cbe_bench.results import load_experiment, load_rows
 from cbe_bench.runner import open_data
 from cbe_bench.runner import retrieval as runner
 

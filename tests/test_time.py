@@ -8,12 +8,12 @@ import pytest
 from click.testing import CliRunner
 
 from cbe_bench.cli import main
-from cbe_bench.errors import InputError
+from cbe_bench.core.errors import InputError
+from cbe_bench.core.results import load_rows
 from cbe_bench.evaluators import timing
 from cbe_bench.evaluators.timing import Candidate, in_turns
 from cbe_bench.kernels import parallel
 from cbe_bench.reports.timing import table1, table2
-from cbe_bench.results import load_rows
 from cbe_bench.runner.timing import PAPER_DIMS, choose_methods, parse_bits, parse_dims
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from cbe_bench import __version__
-from cbe_bench.errors import InputError
+from cbe_bench.core.errors import InputError
 
 
 class _Verbs(click.Group):

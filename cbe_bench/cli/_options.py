@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from cbe_bench.errors import InputError
+from cbe_bench.core.errors import InputError
 
 
 class Bytes(click.ParamType):

@@ -10,8 +10,8 @@ from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 from rich.table import Table
 
-from cbe_bench.environment import human_bytes, memory_limit, peak_memory
-from cbe_bench.results import Row
+from cbe_bench.core.environment import human_bytes, memory_limit, peak_memory
+from cbe_bench.core.results import Row
 from cbe_bench.runner.common import BasePlan
 
 _BESIDE = ("_paper", "_expected")

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from cbe_bench.core.results import Experiment
     from cbe_bench.reports.comparison import Comparison
-    from cbe_bench.results import Experiment
 
 _MOST_NAMED = 20
 """What is only in one is named up to so many."""
@@ -38,8 +38,8 @@ def command(first: Path, second: Path, as_json: bool) -> None:
 
 
 def _load(folder: Path) -> "list[Experiment]":
-    from cbe_bench.errors import InputError
-    from cbe_bench.results import ABOUT_FILE, load_experiment, load_experiments
+    from cbe_bench.core.errors import InputError
+    from cbe_bench.core.results import ABOUT_FILE, load_experiment, load_experiments
 
     found = [load_experiment(folder)] if (folder / ABOUT_FILE).is_file() else load_experiments(folder)
     if not found:

@@ -43,8 +43,8 @@ def list_sets(folder: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from cbe_bench.core.environment import human_bytes
     from cbe_bench.data.catalogue import entries
-    from cbe_bench.environment import human_bytes
 
     table = Table("name", "what", "kind", "rows", "size", "licence", "here")
     table.columns[3].justify = "right"
@@ -70,8 +70,8 @@ def fetch(name: str, given: str | None, folder: Path) -> None:
     pixels and labels must be that of the original set.
     """
     from cbe_bench.cli._progress import Progress
-    from cbe_bench.data.sources import IMAGE_SETS
-    from cbe_bench.errors import InputError, did_you_mean
+    from cbe_bench.core.errors import InputError, did_you_mean
+    from cbe_bench.data.images.sources import IMAGE_SETS
 
     if name not in IMAGE_SETS:
         raise InputError(f"unknown image set {name!r}; {did_you_mean(name, IMAGE_SETS)}")
@@ -82,8 +82,8 @@ def fetch(name: str, given: str | None, folder: Path) -> None:
 
 def _fetch(name: str, given: str | None, folder: Path, progress: "Progress") -> Path:
     from cbe_bench.data.catalogue import images_file
-    from cbe_bench.data.pictures import store_images
-    from cbe_bench.data.sources import IMAGE_SETS, get_images
+    from cbe_bench.data.images.readers import store_images
+    from cbe_bench.data.images.sources import IMAGE_SETS, get_images
 
     wanted, path = IMAGE_SETS[name], folder / images_file(name)
     if path.is_file() and given is None:
@@ -129,8 +129,8 @@ def make(
       cbe-bench data make flickr25600 --rows 20000                  synthetic
     """
     from cbe_bench.cli._progress import Progress
+    from cbe_bench.core.errors import InputError, did_you_mean
     from cbe_bench.data.catalogue import STAND_INS, VLAD_SETS
-    from cbe_bench.errors import InputError, did_you_mean
 
     known = {**VLAD_SETS, **STAND_INS, "vlad": None}
     if name not in known:
@@ -147,11 +147,11 @@ def make(
             _convert(STAND_INS[name].features(rows, seed), out, progress)
             return
         if images is not None:
-            from cbe_bench.data.pictures import FolderPictures
+            from cbe_bench.data.images.readers import FolderPictures
 
             _make_vlad(FolderPictures(images), out, words, rows, seed, progress)
         else:
-            from cbe_bench.data.pictures import StoredPictures
+            from cbe_bench.data.images.readers import StoredPictures
 
             made = VLAD_SETS[name]
             stored = StoredPictures(_fetch(made.images.name, given, folder, progress))
@@ -159,7 +159,7 @@ def make(
 
 
 def _make_vlad(pictures: Any, out: Path, words: int, rows: int | None, seed: int, progress: "Progress") -> None:
-    from cbe_bench.data.making import make_vlad
+    from cbe_bench.data.images.build import make_vlad
 
     progress.begin(1, 1.0)
     progress.step(f"making {out.name}", 1.0)
@@ -175,8 +175,8 @@ def _make_vlad(pictures: Any, out: Path, words: int, rows: int | None, seed: int
 @click.argument("file", type=click.Path(path_type=Path))
 def info(file: Path) -> None:
     """Say what FILE is, without reading its rows."""
+    from cbe_bench.core.environment import human_bytes
     from cbe_bench.data.formats import open_features
-    from cbe_bench.environment import human_bytes
 
     with open_features(file) as features:
         click.echo(f"{file}: {features.n_rows:,} rows x {features.n_features:,} dimensions, {features.kind} data")
@@ -236,8 +236,8 @@ def convert(source: Path, target: Path, force: bool) -> None:
     Written: .h5, .npy, .fvecs, .bvecs, .fbin, .parquet.
     """
     from cbe_bench.cli._progress import Progress
+    from cbe_bench.core.errors import InputError
     from cbe_bench.data.formats import open_features
-    from cbe_bench.errors import InputError
 
     if target.exists() and not force:
         raise InputError(f"{target}: is there already; --force writes over it")
@@ -246,7 +246,7 @@ def convert(source: Path, target: Path, force: bool) -> None:
 
 
 def _convert(features: Any, target: Path, progress: "Progress") -> None:
-    from cbe_bench.data.convert import convert as write
+    from cbe_bench.data.formats.convert import convert as write
 
     make_folder(target.parent)
     progress.begin(1, 1.0)

@@ -35,7 +35,7 @@ def command(scale: str, configs: Path, out: Path) -> None:
       cbe-bench reproduce
     """
     from cbe_bench.cli._suite import SuiteProgress
-    from cbe_bench.errors import InputError
+    from cbe_bench.core.errors import InputError
     from cbe_bench.runner.suite import SECONDS_FILE, alone, forecasts, suite
 
     found = sorted(configs.glob("*.yaml"))
@@ -82,8 +82,8 @@ def _run(step: "Step", folder: Path, handle: int, progress: "SuiteProgress") -> 
 
 
 def _write_claims(folder: Path) -> None:
+    from cbe_bench.core.results import load_experiments
     from cbe_bench.reports.claims import judge, write_claims
-    from cbe_bench.results import load_experiments
 
     write_claims(judge(load_experiments(folder)), folder)
 

@@ -18,7 +18,7 @@ from cbe_bench.cli._options import (
 
 if TYPE_CHECKING:
     from cbe_bench.config import BaseConfig
-    from cbe_bench.results import About
+    from cbe_bench.core.results import About
     from cbe_bench.runner.common import BasePlan
 
 
@@ -67,12 +67,12 @@ def command(
       cbe-bench run configs/flickr.yaml --set 'seeds=[0]' --set 'encoders=[cbe-rand, lsh]'
       cbe-bench run configs/flickr.yaml --set data.file=mine.npy
     """
-    from cbe_bench import environment
     from cbe_bench.cli._progress import Progress
     from cbe_bench.config import load_config
+    from cbe_bench.core import environment
+    from cbe_bench.core.results import ROWS_FILE, load_experiment, write_about
     from cbe_bench.kernels import parallel
     from cbe_bench.reports import verdicts_on, write_report
-    from cbe_bench.results import ROWS_FILE, load_experiment, write_about
     from cbe_bench.runner import experiment_runner, open_data
 
     settings = load_config(config, scale, overrides)
@@ -105,7 +105,7 @@ def command(
 
 def _about(settings: "BaseConfig", plan: "BasePlan", typed: str) -> "About":
     """Say what the rows of an experiment are, and what was typed to make them."""
-    from cbe_bench.results import About
+    from cbe_bench.core.results import About
 
     return About(
         title=settings.title,

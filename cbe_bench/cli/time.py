@@ -61,12 +61,12 @@ def command(
       cbe-bench time --dims 768,25600 --batch 256
       cbe-bench time --dims 2^10..2^14 --bits d,2d,4d,8d --name growth
     """
-    from cbe_bench import environment
     from cbe_bench.cli._progress import Progress
     from cbe_bench.config import SCALES
+    from cbe_bench.core import environment
+    from cbe_bench.core.results import ROWS_FILE, About, load_experiment, write_about
     from cbe_bench.kernels import parallel
     from cbe_bench.reports.timing import write_timing
-    from cbe_bench.results import ROWS_FILE, About, load_experiment, write_about
     from cbe_bench.runner.timing import choose_methods, parse_dims, plan_times, run_times
 
     rows_file = out / name / ROWS_FILE

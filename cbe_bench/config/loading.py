@@ -12,8 +12,8 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from cbe_bench.config.models import EXPERIMENTS, SCALES, BaseConfig, DataConfig, EncoderConfig
+from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.data.formats import open_features
-from cbe_bench.errors import InputError, did_you_mean
 
 
 def load_config(path: str | Path, scale: str = "quick", overrides: Iterable[str] = ()) -> BaseConfig:

@@ -7,10 +7,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.data.splits import PROTOCOLS
 from cbe_bench.data.synthetic import SyntheticFeatures
 from cbe_bench.encoders import make_encoder
-from cbe_bench.errors import InputError, did_you_mean
 
 Scales = dict[str, dict[str, Any]]
 Positive = Annotated[int, Field(gt=0, lt=2**31, strict=True)]

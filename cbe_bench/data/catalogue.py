@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from cbe_bench.data.sift import DESCRIPTOR
-from cbe_bench.data.sources import IMAGE_SETS, ImageSet
+from cbe_bench.core.errors import InputError, did_you_mean
+from cbe_bench.data.images.dense_sift import DESCRIPTOR
+from cbe_bench.data.images.sources import IMAGE_SETS, ImageSet
 from cbe_bench.data.synthetic import SyntheticFeatures
-from cbe_bench.errors import InputError, did_you_mean
 
 _WORDS = (200, 400)
 

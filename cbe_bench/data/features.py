@@ -14,8 +14,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.cache import cache_directory, remember
-from cbe_bench.errors import InputError
+from cbe_bench.core.cache import cache_directory, remember
+from cbe_bench.core.errors import InputError
 
 Matrix = NDArray[np.float32]
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.data.features import Features, Matrix
-from cbe_bench.data.prepared import Tick
+from cbe_bench.data.view import Tick
 from cbe_bench.kernels.parallel import for_slices, slices
 
 _BLOCK_BYTES = 1 << 27

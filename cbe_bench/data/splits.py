@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.errors import InputError
+from cbe_bench.core.errors import InputError
 
 
 @dataclass(frozen=True)

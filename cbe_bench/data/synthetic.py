@@ -22,8 +22,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cbe_bench.data.features import Features, Matrix
-from cbe_bench.kernels.gaussian import fill_gaussian
 from cbe_bench.kernels.parallel import for_slices, slices
+from cbe_bench.kernels.random import fill_gaussian
 
 _VERSION = 3
 """Part of the content hash: to be raised by any change that changes the numbers."""

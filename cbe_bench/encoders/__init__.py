@@ -9,9 +9,9 @@ import pkgutil
 from functools import cache
 from typing import Any
 
+from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.encoders.base import REGISTRY, Encoder, load_encoder, register
 from cbe_bench.encoders.precondition import Preconditioned
-from cbe_bench.errors import InputError, did_you_mean
 
 
 @cache

@@ -16,8 +16,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cbe_bench.cache import whole_file
-from cbe_bench.errors import InputError
+from cbe_bench.core.cache import whole_file
+from cbe_bench.core.errors import InputError
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, unpack_signs
 from cbe_bench.kernels.parallel import for_slices, slices
 

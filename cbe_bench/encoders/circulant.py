@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.encoders.base import Encoder, register
 from cbe_bench.encoders.circulant_base import CirculantEncoder, draw_signs
-from cbe_bench.errors import InputError, did_you_mean
 from cbe_bench.kernels.bits import Codes
-from cbe_bench.kernels.fftw import has_small_factors
+from cbe_bench.kernels.fft.fftw import has_small_factors
 
 ROWS = ("first", "random", "strided")
 _LONGEST_STRIDED = 1 << 16

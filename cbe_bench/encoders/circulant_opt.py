@@ -19,10 +19,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cbe_bench.core.errors import InputError
 from cbe_bench.encoders.base import register
 from cbe_bench.encoders.circulant_base import CirculantEncoder, draw_signs
 from cbe_bench.encoders.pairs import Pairs, given_pairs, labelled_pairs
-from cbe_bench.errors import InputError
 from cbe_bench.kernels.cubic import best_spectrum, objective
 from cbe_bench.kernels.statistics import CirculantStatistics, statistics_bytes
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cbe_bench.core.errors import InputError
 from cbe_bench.encoders.base import Encoder, register
-from cbe_bench.errors import InputError
 from cbe_bench.kernels.bits import Codes, code_bytes
+from cbe_bench.kernels.fft.toeplitz import ToeplitzBlocks, piece_lengths
 from cbe_bench.kernels.hadamard import Scratch, padded_length, sampled_transform
 from cbe_bench.kernels.parallel import slices
-from cbe_bench.kernels.toeplitz import ToeplitzBlocks, piece_lengths
 
 _ROWS_PER_BIT = 1.3
 """Values of the transform for each bit, unless asked for otherwise."""

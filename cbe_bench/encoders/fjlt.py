@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cbe_bench.core.errors import InputError
 from cbe_bench.encoders.base import Encoder, register
-from cbe_bench.errors import InputError
 from cbe_bench.kernels.bits import Codes, code_bytes
-from cbe_bench.kernels.emit import LANES
 from cbe_bench.kernels.hadamard import padded_length
 from cbe_bench.kernels.parallel import available_cores, for_slices
+from cbe_bench.kernels.simd.emit import LANES
 from cbe_bench.kernels.sparse import chunk_rows, multiply_transformed
 
 _TILE_BITS = 64

@@ -10,9 +10,9 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
+from cbe_bench.core.errors import InputError
 from cbe_bench.encoders.base import register
 from cbe_bench.encoders.rotation import USUAL_ROWS, LearnedRotation
-from cbe_bench.errors import InputError
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, unpack_signs
 from cbe_bench.kernels.orthogonal import cross_products, polar, random_orthonormal
 from cbe_bench.kernels.parallel import for_slices

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cbe_bench.core.environment import memory_limit
 from cbe_bench.encoders.base import Encoder, register
-from cbe_bench.environment import memory_limit
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs
-from cbe_bench.kernels.gaussian import fill_gaussian
 from cbe_bench.kernels.parallel import for_slices, slices, thread_count
 from cbe_bench.kernels.products import products
+from cbe_bench.kernels.random import fill_gaussian
 
 _TILE_BITS = 128
 """Rows of A drawn from one seed."""

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cbe_bench.errors import InputError
+from cbe_bench.core.errors import InputError
 
 
 class Pairs(NamedTuple):

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.encoders.base import Encoder
-from cbe_bench.errors import InputError, did_you_mean
 from cbe_bench.kernels.bits import Codes, code_bytes
 from cbe_bench.kernels.hadamard import fwht, padded_length
 from cbe_bench.kernels.parallel import slices

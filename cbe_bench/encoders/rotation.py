@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from cbe_bench.core.errors import InputError
 from cbe_bench.encoders.base import Encoder
-from cbe_bench.errors import InputError
 
 USUAL_ROWS = 10_000
 """Rows of a learning set as large as the paper's, on which estimates of memory rest."""

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cbe_bench.core.errors import InputError
 from cbe_bench.encoders.base import Encoder, register
-from cbe_bench.errors import InputError
 from cbe_bench.kernels.parallel import for_slices
 from cbe_bench.kernels.products import products
 

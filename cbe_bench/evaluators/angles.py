@@ -16,12 +16,12 @@ import scipy.fft
 from numba import njit
 from numpy.typing import NDArray
 
-from cbe_bench.data.prepared import Tick
+from cbe_bench.data.view import Tick
 from cbe_bench.evaluators.pairs import Plane, cosine_and_sine
 from cbe_bench.evaluators.theory import difference_chance, iid_variance, tail_deviation
-from cbe_bench.kernels.gaussian import fill_gaussian
 from cbe_bench.kernels.hadamard import transform
 from cbe_bench.kernels.parallel import for_slices, slices, thread_count
+from cbe_bench.kernels.random import fill_gaussian
 
 Values = NDArray[np.float32]
 Signs = NDArray[np.int8]

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.data.features import Matrix
-from cbe_bench.data.prepared import PreparedData, Tick
 from cbe_bench.data.splits import ClassSplit
+from cbe_bench.data.view import PreparedData, Tick
 from cbe_bench.encoders import Encoder
 from cbe_bench.evaluators.svm import train_machines
 from cbe_bench.kernels.bits import Codes, code_bytes, unpack_signs

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.errors import InputError, did_you_mean
+from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.evaluators.theory import spread
 
 Vector = NDArray[np.float64]

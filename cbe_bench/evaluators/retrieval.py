@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.data.prepared import PreparedData, Tick
-from cbe_bench.data.truth import true_neighbours
+from cbe_bench.data.ground_truth import true_neighbours
+from cbe_bench.data.view import PreparedData, Tick
 from cbe_bench.encoders import Encoder
 from cbe_bench.evaluators.auc import averaged_auc
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, prefix, unpack_signs

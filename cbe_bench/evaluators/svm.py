@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.data.prepared import Tick
+from cbe_bench.data.view import Tick
 from cbe_bench.kernels.gram import Gram
 from cbe_bench.kernels.parallel import for_slices
 

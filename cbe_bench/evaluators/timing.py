@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.data.prepared import Tick
+from cbe_bench.data.view import Tick
 from cbe_bench.encoders import Encoder
 
 _SHORTEST_SAMPLE = 2e-3

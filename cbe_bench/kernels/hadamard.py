@@ -11,9 +11,9 @@ from numba import njit
 from numpy.typing import DTypeLike, NDArray
 
 from cbe_bench.kernels.bits import pack_row
-from cbe_bench.kernels.fftw import aligned_empty
+from cbe_bench.kernels.fft.fftw import aligned_empty
 from cbe_bench.kernels.parallel import for_slices, share_of
-from cbe_bench.kernels.vector import LANES, hadamard2, hadamard4, hadamard8, hadamard_start
+from cbe_bench.kernels.simd.vector import LANES, hadamard2, hadamard4, hadamard8, hadamard_start
 
 _START = 8 * LANES
 """Numbers transformed by the first operation."""

@@ -16,11 +16,11 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from cbe_bench.kernels.bits import pack_row
-from cbe_bench.kernels.emit import Code
-from cbe_bench.kernels.fftw import aligned_empty
+from cbe_bench.kernels.fft.fftw import aligned_empty
 from cbe_bench.kernels.hadamard import transform
 from cbe_bench.kernels.parallel import for_slices, share_of, slices
-from cbe_bench.kernels.vector import LANES
+from cbe_bench.kernels.simd.emit import Code
+from cbe_bench.kernels.simd.vector import LANES
 
 _FEW = 4
 """Up to so many vectors are faster one by one."""

@@ -23,14 +23,14 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.environment import memory_limit
-from cbe_bench.kernels.columns import column_plan
-from cbe_bench.kernels.emit import LANES, WIDTH
-from cbe_bench.kernels.fftw import aligned_empty, complex_plans
-from cbe_bench.kernels.fourstep import Shape, matrix_shape
-from cbe_bench.kernels.paired import add_statistics
+from cbe_bench.core.environment import memory_limit
+from cbe_bench.kernels.fft.columns import column_plan
+from cbe_bench.kernels.fft.fftw import aligned_empty, complex_plans
+from cbe_bench.kernels.fft.fourstep import Shape, matrix_shape
+from cbe_bench.kernels.fft.paired import add_statistics
+from cbe_bench.kernels.fft.passes import PADDING, turn_tables
 from cbe_bench.kernels.parallel import for_slices, thread_count
-from cbe_bench.kernels.passes import PADDING, turn_tables
+from cbe_bench.kernels.simd.emit import LANES, WIDTH
 
 _BLOCK_ROWS = 64
 """Rows whose sums are added up at once: enough that adding the sums of blocks costs little beside."""

@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from cbe_bench.config import AnglesConfig, BaseConfig, ClassificationConfig, RetrievalConfig
+from cbe_bench.core.results import Row
 from cbe_bench.reports.angles import theory_verdicts, write_angles
 from cbe_bench.reports.claims.classification import classification_verdicts
 from cbe_bench.reports.classification import write_classification
@@ -13,7 +14,6 @@ from cbe_bench.reports.recall import recall_figure
 from cbe_bench.reports.sweeps import course_table, sweep_figure, sweep_table
 from cbe_bench.reports.tables import data_label, equal_time_table, recall_curves, recall_table, save_table
 from cbe_bench.reports.verdicts import verdict_table
-from cbe_bench.results import Row
 
 
 def write_report(rows: list[Row], config: BaseConfig, folder: Path) -> list[str]:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cbe_bench.core.results import Experiment, Row
 from cbe_bench.evaluators.intervals import difference_error
-from cbe_bench.results import Experiment, Row
 
 NEAR = 0.01
 """Recall that a faster method may lose against the best and still be named: one point."""

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from cbe_bench.cache import whole_file
+from cbe_bench.core.cache import whole_file
+from cbe_bench.core.results import Row
 from cbe_bench.reports.figures import BROAD, drawing_style, line_styles, save_figure
 from cbe_bench.reports.paper import CLASSIFICATION_ACCURACY
 from cbe_bench.reports.tables import save_table
 from cbe_bench.reports.verdicts import DATA_KINDS
-from cbe_bench.results import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

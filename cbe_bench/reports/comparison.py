@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import pandas as pd
 
+from cbe_bench.core.results import Experiment, Row
 from cbe_bench.evaluators.intervals import log_variance_error
-from cbe_bench.results import Experiment, Row
 
 _POINTS = ("recall", "recall_asymmetric", "recall_median", "auc", "accuracy", "accuracy_symmetric")
 """Shares that rows tell for each seed; of a course, the last value."""

@@ -5,7 +5,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cbe_bench.cache import whole_file
+from cbe_bench.core.cache import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from cbe_bench.cache import whole_file
-from cbe_bench.errors import InputError, did_you_mean
+from cbe_bench.core.cache import whole_file
+from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.reports.page import PIECES, load_results, write_piece
 
 _BLOCK = re.compile(r"(<!-- generated: (?P<name>[\w-]+) -->\n)(?P<text>.*?)(?P<end><!-- end -->|\Z)", re.DOTALL)

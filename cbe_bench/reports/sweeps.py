@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from cbe_bench.core.results import Row
 from cbe_bench.reports.figures import drawing_style
-from cbe_bench.results import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

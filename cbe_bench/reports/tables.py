@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from cbe_bench.cache import whole_file
-from cbe_bench.results import Row
+from cbe_bench.core.cache import whole_file
+from cbe_bench.core.results import Row
 
 _DEPTHS_SHOWN = (1, 10, 50, 100)
 _CURVES = (

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from cbe_bench.environment import human_bytes
+from cbe_bench.core.environment import human_bytes
+from cbe_bench.core.results import Row
 from cbe_bench.reports.figures import drawing_style, line_styles, save_figure
 from cbe_bench.reports.paper import COLUMN_NAMES, ENCODE_MS
 from cbe_bench.reports.tables import save_table
-from cbe_bench.results import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

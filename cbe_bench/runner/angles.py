@@ -14,17 +14,17 @@ import numpy as np
 
 import cbe_bench
 from cbe_bench.config import AnglesConfig
+from cbe_bench.core.errors import InputError
+from cbe_bench.core.results import Row
 from cbe_bench.data.features import Features, Matrix
-from cbe_bench.data.prepared import PreparedData, Tick
 from cbe_bench.data.splits import PROTOCOLS, Split
+from cbe_bench.data.view import PreparedData, Tick
 from cbe_bench.encoders import Encoder, make_encoder
-from cbe_bench.errors import InputError
 from cbe_bench.evaluators.angles import DELTA, METHODS, Method, estimates, simulate
 from cbe_bench.evaluators.distortion import TrueAngles, angle_errors, true_angles
 from cbe_bench.evaluators.pairs import KINDS, make_plane
 from cbe_bench.evaluators.theory import iid_variance
 from cbe_bench.kernels.parallel import blas_threads, thread_count
-from cbe_bench.results import Row
 from cbe_bench.runner.common import (
     BASE_BYTES,
     OPERATIONS_A_SECOND,

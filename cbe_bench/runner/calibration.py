@@ -19,15 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 import cbe_bench
-from cbe_bench import environment
-from cbe_bench.cache import cache_directory, remember
 from cbe_bench.config import EncoderConfig, RetrievalConfig
+from cbe_bench.core import environment
+from cbe_bench.core.cache import cache_directory, remember
+from cbe_bench.core.errors import InputError
+from cbe_bench.core.results import Row, append_row, cell_key, load_rows
 from cbe_bench.encoders import Encoder, encoder_classes, make_encoder
-from cbe_bench.errors import InputError
 from cbe_bench.evaluators.budget import TOLERANCE, Found, most_bits
 from cbe_bench.evaluators.timing import Candidate, fitted_to_time, in_turns, unit_vectors
 from cbe_bench.kernels import parallel
-from cbe_bench.results import Row, append_row, cell_key, load_rows
 from cbe_bench.runner.common import BASE_BYTES, BaseCell, Reporter, circumstances
 from cbe_bench.runner.timing import TIMED_PARAMS, quiet_machine
 

@@ -12,13 +12,13 @@ import numpy as np
 
 import cbe_bench
 from cbe_bench.config import ORIGINAL, ClassificationConfig, EncoderConfig
+from cbe_bench.core.results import Row
 from cbe_bench.data.features import Features
-from cbe_bench.data.prepared import PreparedData, Tick
 from cbe_bench.data.splits import PROTOCOLS, ClassSplit, Split, make_class_split
+from cbe_bench.data.view import PreparedData, Tick
 from cbe_bench.encoders import make_encoder
 from cbe_bench.evaluators.classification import ClassificationEvaluator, evaluation_bytes, evaluation_work
 from cbe_bench.kernels.parallel import thread_count
-from cbe_bench.results import Row
 from cbe_bench.runner.common import (
     BASE_BYTES,
     OPERATIONS_A_SECOND,

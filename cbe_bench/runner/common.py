@@ -14,16 +14,16 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench import environment
 from cbe_bench.config import BaseConfig, EncoderConfig
+from cbe_bench.core import environment
+from cbe_bench.core.errors import InputError
+from cbe_bench.core.results import Row, append_row, cell_key, load_rows
 from cbe_bench.data.catalogue import hint
 from cbe_bench.data.features import Features, check_values
 from cbe_bench.data.formats import open_features
-from cbe_bench.data.prepared import Tick
 from cbe_bench.data.synthetic import SyntheticFeatures
-from cbe_bench.errors import InputError
+from cbe_bench.data.view import Tick
 from cbe_bench.kernels.parallel import slices, thread_count
-from cbe_bench.results import Row, append_row, cell_key, load_rows
 
 BASE_BYTES = 400 << 20
 """The interpreter, its libraries and a few blocks of data."""

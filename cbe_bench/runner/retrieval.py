@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 import cbe_bench
-from cbe_bench import environment
 from cbe_bench.config import EncoderConfig, RetrievalConfig
+from cbe_bench.core import environment
+from cbe_bench.core.results import Row
 from cbe_bench.data.features import Features
-from cbe_bench.data.prepared import PreparedData, Tick
 from cbe_bench.data.splits import PROTOCOLS, Split, make_split
+from cbe_bench.data.view import PreparedData, Tick
 from cbe_bench.encoders import Encoder, encoder_classes, make_encoder
 from cbe_bench.evaluators.retrieval import RetrievalEvaluator, evaluation_bytes, evaluation_work
 from cbe_bench.kernels.parallel import thread_count
-from cbe_bench.results import Row
 from cbe_bench.runner.calibration import Calibration, calibrate, calibrations, known_bits
 from cbe_bench.runner.common import (
     BASE_BYTES,

@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from cbe_bench.cache import whole_file
 from cbe_bench.config import BaseConfig, ClassificationConfig, load_config
+from cbe_bench.core.cache import whole_file
+from cbe_bench.core.errors import InputError
 from cbe_bench.data.catalogue import VLAD_SETS, hint
 from cbe_bench.data.formats import open_features
 from cbe_bench.data.synthetic import SyntheticFeatures
-from cbe_bench.errors import InputError
 
 ORDER = (
     *("angles", "cifar10", "fashion", "mnist", "cifar10-51200", "flickr", "imagenet25600", "imagenet51200"),

@@ -16,12 +16,12 @@ from typing import Any
 from numpy.typing import NDArray
 
 import cbe_bench
-from cbe_bench import environment
+from cbe_bench.core import environment
+from cbe_bench.core.errors import InputError, did_you_mean
+from cbe_bench.core.results import Row, append_row
 from cbe_bench.encoders import encoder_classes, make_encoder
-from cbe_bench.errors import InputError, did_you_mean
 from cbe_bench.evaluators.timing import UNSTABLE, Candidate, fitted_to_time, in_turns, unit_vectors
 from cbe_bench.kernels import parallel
-from cbe_bench.results import Row, append_row
 from cbe_bench.runner.common import (
     BASE_BYTES,
     OPERATIONS_A_SECOND,

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from cbe_bench.core.results import Row
 from cbe_bench.reports.angles.figures import features_figure, mean_figure, signs_figure, variance_figure
 from cbe_bench.reports.angles.tables import chosen, features_table, mean_table, simulations, tails_table, variance_table
 from cbe_bench.reports.angles.verdicts import judge_theory, theory_verdicts
 from cbe_bench.reports.figures import save_figure
 from cbe_bench.reports.tables import save_table
-from cbe_bench.results import Row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cbe_bench.core.results import Row
 from cbe_bench.evaluators import theory
 from cbe_bench.evaluators.angles import DELTA, SIGMAS
 from cbe_bench.evaluators.intervals import mean_interval, share_interval, variance_interval
-from cbe_bench.results import Row
 
 Line = dict[str, Any]
 

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 
+from cbe_bench.core.results import Row
 from cbe_bench.evaluators import theory
 from cbe_bench.evaluators.angles import DELTA
 from cbe_bench.evaluators.intervals import share_interval, variance_interval
@@ -18,7 +19,6 @@ from cbe_bench.reports.verdicts import (
     judged,
     level_of_each,
 )
-from cbe_bench.results import Row
 
 EPSILON = 0.1
 """The error, in units of pi, at which the corollary is taken."""

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
+from cbe_bench.core.results import Row
 from cbe_bench.evaluators import theory
 from cbe_bench.evaluators.intervals import log_variance_error, mean_interval, variance_interval
 from cbe_bench.reports.angles.tables import chosen, data_of, simulations
 from cbe_bench.reports.angles.theorems import corollary_verdicts, tail_verdicts, variance_verdicts
 from cbe_bench.reports.verdicts import DATA_KINDS, Verdict, judged, level_of_each, verdict_table
-from cbe_bench.results import Row
 
 LARGEST_MEAN_WIDTH = 0.02
 SLOPES = (-1.1, -0.9)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from cbe_bench.core.results import Experiment
 from cbe_bench.reports.claims import elsewhere, learning, retrieval, rivals, timing
 from cbe_bench.reports.claims.claim import Claim, Finding, Source, Spread
 from cbe_bench.reports.claims.output import (
@@ -17,7 +18,6 @@ from cbe_bench.reports.claims.output import (
     write_claims,
 )
 from cbe_bench.reports.verdicts import NOT_TESTED, Verdict
-from cbe_bench.results import Experiment
 
 _ORDER = (
     ("T1-circ", "T1-bil", "T1-full", "T1-kgtd", "T2-ratio", "S3-kltd"),

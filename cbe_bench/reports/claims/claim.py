@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from cbe_bench.core.results import Experiment
 from cbe_bench.reports.verdicts import NOT_REPRODUCED, NOT_TESTED, REPRODUCED
-from cbe_bench.results import Experiment
 
 
 class Source(NamedTuple):

@@ -6,9 +6,9 @@ Student's interval of its mean.
 
 import numpy as np
 
+from cbe_bench.core.results import Row
 from cbe_bench.evaluators.intervals import LEVEL, mean_interval
 from cbe_bench.reports.verdicts import DATA_KINDS, VACUOUS, Verdict, judged
-from cbe_bench.results import Row
 
 LARGEST_LOSS = 1.0
 """Points of accuracy that count as no loss: three standard deviations of the paper's own accuracies."""

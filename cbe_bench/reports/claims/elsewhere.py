@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from cbe_bench.core.results import Experiment, Row
 from cbe_bench.reports.angles import judge_theory
 from cbe_bench.reports.claims.claim import Claim, Finding, Source, Spread
 from cbe_bench.reports.claims.classification import classification_verdicts
 from cbe_bench.reports.verdicts import Verdict
-from cbe_bench.results import Experiment, Row
 
 _JUDGES: dict[str, Callable[[list[Row]], list[Verdict]]] = {
     "angles": judge_theory,

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from cbe_bench.core.results import Experiment, Row
 from cbe_bench.reports.claims.claim import Claim, Finding, Part, Source, Spread, finding
 from cbe_bench.reports.claims.recall import (
     LEVEL,
@@ -20,7 +21,6 @@ from cbe_bench.reports.claims.recall import (
     retrieval,
     source_of,
 )
-from cbe_bench.results import Experiment, Row
 
 ROUNDING = 1e-6
 """Share of the objective that a turn may add by rounding: features are single precision."""

@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from cbe_bench.cache import whole_file
-from cbe_bench.errors import InputError
+from cbe_bench.core.cache import whole_file
+from cbe_bench.core.errors import InputError
 from cbe_bench.reports.tables import save_table
 from cbe_bench.reports.verdicts import VERDICTS, Verdict, verdict_table
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cbe_bench.core.results import Experiment, Row
 from cbe_bench.reports.claims.claim import Part, Source, Spread
 from cbe_bench.reports.tables import data_label
-from cbe_bench.results import Experiment, Row
 
 FEWEST = 8
 """Codes are judged from d/8 bits on, the fewest in the paper's figures."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from cbe_bench.core.results import Experiment
 from cbe_bench.reports.claims.claim import Claim, Finding, Part, Spread, finding
 from cbe_bench.reports.claims.recall import (
     FEWEST,
@@ -21,7 +22,6 @@ from cbe_bench.reports.claims.recall import (
     source_of,
     times_of,
 )
-from cbe_bench.results import Experiment
 
 LARGE = 5.0
 """Points that make a large margin."""

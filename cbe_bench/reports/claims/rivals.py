@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from cbe_bench.core.results import Experiment, Row
 from cbe_bench.reports.claims.claim import Claim, Finding, Part, finding
 from cbe_bench.reports.claims.recall import (
     Gap,
@@ -18,7 +19,6 @@ from cbe_bench.reports.claims.recall import (
     source_of,
 )
 from cbe_bench.reports.claims.retrieval import ALIKE, LARGE
-from cbe_bench.results import Experiment, Row
 
 EQUIVALENT = 1.0
 """Points within which a method is equivalent to a better one."""

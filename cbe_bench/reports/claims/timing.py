@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from cbe_bench.core.results import Experiment, Row
 from cbe_bench.reports.claims.claim import Claim, Finding, Part, Source, Spread, finding
 from cbe_bench.reports.paper import ENCODE_MS
 from cbe_bench.reports.timing import EXPECTED
-from cbe_bench.results import Experiment, Row
 
 TIME_OFF = 0.2
 """How far an exponent of time may be off: the laws d log d, d sqrt(d) and d d are further apart than twice this."""

@@ -9,8 +9,9 @@ from typing import Any
 from urllib.parse import quote
 
 import cbe_bench
-from cbe_bench.cache import whole_file
-from cbe_bench.errors import InputError
+from cbe_bench.core.cache import whole_file
+from cbe_bench.core.errors import InputError
+from cbe_bench.core.results import ABOUT_FILE, Experiment, load_experiments
 from cbe_bench.reports.advice import choices, summaries
 from cbe_bench.reports.claims import claims_markdown, judge
 from cbe_bench.reports.errata import ERRATA
@@ -20,7 +21,6 @@ from cbe_bench.reports.page.content import KIND_NAMES, Section, chapters, sorted
 from cbe_bench.reports.page.explorer import explorer_data
 from cbe_bench.reports.page.images import data_address
 from cbe_bench.reports.page.words import counted, duration, interval, markdown_table
-from cbe_bench.results import ABOUT_FILE, Experiment, load_experiments
 
 PIECES = ("summary", "claims", "advice", "table2")
 """Parts of the page that may stand elsewhere, each a template of Markdown."""

@@ -9,12 +9,12 @@ from typing import Any
 
 import yaml
 
-from cbe_bench.environment import human_bytes
+from cbe_bench.core.environment import human_bytes
+from cbe_bench.core.results import ABOUT_FILE, ROWS_FILE, Experiment, Row
 from cbe_bench.reports import classification, tables
 from cbe_bench.reports.page.cells import Grid, grid_of, read_grid
 from cbe_bench.reports.page.outline import FIGURES, PARTS, TABLES, Part, Shown, command_for
 from cbe_bench.reports.timing import table2
-from cbe_bench.results import ABOUT_FILE, ROWS_FILE, Experiment, Row
 
 KIND_NAMES = {
     "real": "real data",

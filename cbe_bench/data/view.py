@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from cbe_bench.core.errors import InputError
 from cbe_bench.data.features import Features, Matrix, check_values
 from cbe_bench.data.splits import Protocol, Split
-from cbe_bench.errors import InputError
 from cbe_bench.kernels.parallel import slices
 
 _BLOCK_BYTES = 1 << 27

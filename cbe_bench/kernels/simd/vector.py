@@ -14,7 +14,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from cbe_bench.kernels.emit import LANES, WIDTH, Code
+from cbe_bench.kernels.simd.emit import LANES, WIDTH, Code
 
 
 @intrinsic

@@ -22,12 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.kernels.bits import code_bytes
-from cbe_bench.kernels.columns import column_plan
-from cbe_bench.kernels.fftw import ComplexPlans, aligned_empty, complex_plans, good_length
-from cbe_bench.kernels.fftw import has_small_factors as smooth
-from cbe_bench.kernels.fourier import CirculantProduct, reach_around
-from cbe_bench.kernels.parallel import for_slices, share_of
-from cbe_bench.kernels.passes import (
+from cbe_bench.kernels.fft.columns import column_plan
+from cbe_bench.kernels.fft.fftw import ComplexPlans, aligned_empty, complex_plans, good_length
+from cbe_bench.kernels.fft.fftw import has_small_factors as smooth
+from cbe_bench.kernels.fft.fourier import CirculantProduct, reach_around
+from cbe_bench.kernels.fft.passes import (
     PADDING,
     begin_columns,
     finish_columns,
@@ -36,7 +35,8 @@ from cbe_bench.kernels.passes import (
     take_spectrum,
     turn_tables,
 )
-from cbe_bench.kernels.vector import LANES, WIDTH
+from cbe_bench.kernels.parallel import for_slices, share_of
+from cbe_bench.kernels.simd.vector import LANES, WIDTH
 
 _SHORTEST = 1 << 14
 """Vectors from this length on are faster this way."""

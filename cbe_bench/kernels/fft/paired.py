@@ -14,10 +14,10 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from cbe_bench.kernels.columns import transform_columns
-from cbe_bench.kernels.emit import LANES, WIDTH, Code
-from cbe_bench.kernels.fftw import execute_plan
-from cbe_bench.kernels.vector import fetch_to_read, turn, turn_back
+from cbe_bench.kernels.fft.columns import transform_columns
+from cbe_bench.kernels.fft.fftw import execute_plan
+from cbe_bench.kernels.simd.emit import LANES, WIDTH, Code
+from cbe_bench.kernels.simd.vector import fetch_to_read, turn, turn_back
 
 
 @intrinsic

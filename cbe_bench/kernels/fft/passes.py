@@ -4,9 +4,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cbe_bench.kernels.columns import transform_columns
-from cbe_bench.kernels.fftw import execute_plan
-from cbe_bench.kernels.vector import (
+from cbe_bench.kernels.fft.columns import transform_columns
+from cbe_bench.kernels.fft.fftw import execute_plan
+from cbe_bench.kernels.simd.vector import (
     LANES,
     WIDTH,
     exchanged_pairs,

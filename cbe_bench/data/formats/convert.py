@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.cache import whole_file
+from cbe_bench.core.cache import whole_file
+from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.data.features import Features, Matrix
-from cbe_bench.data.prepared import Tick
-from cbe_bench.errors import InputError, did_you_mean
+from cbe_bench.data.view import Tick
 from cbe_bench.kernels.parallel import slices
 
 _BLOCK_BYTES = 1 << 26

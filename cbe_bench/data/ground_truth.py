@@ -10,9 +10,9 @@ import io
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.cache import cache_directory, remember
+from cbe_bench.core.cache import cache_directory, remember
 from cbe_bench.data.features import Matrix
-from cbe_bench.data.prepared import PreparedData, Tick
+from cbe_bench.data.view import PreparedData, Tick
 from cbe_bench.kernels.parallel import for_slices
 
 _QUERIES_AT_ONCE = 128

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from cbe_bench.errors import InputError
+from cbe_bench.core.errors import InputError
 
 Members = dict[str, bytes]
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cbe_bench.core.errors import InputError
 from cbe_bench.data.features import FileFeatures, Matrix, first_line
-from cbe_bench.errors import InputError
 
 _USUAL_NAMES = ("features", "embedding", "embeddings", "vector", "vectors", "emb")
 _LABEL_NAMES = ("labels", "label")

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.cache import whole_file
-from cbe_bench.data.images import LabelledImages
-from cbe_bench.data.sift import Images
-from cbe_bench.errors import InputError
+from cbe_bench.core.cache import whole_file
+from cbe_bench.core.errors import InputError
+from cbe_bench.data.images.dense_sift import Images
+from cbe_bench.data.images.parsers import LabelledImages
 
 SIDE = 64
 """Pixels of an image along each side when it is described."""

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from cbe_bench.cache import whole_file
+from cbe_bench.core.cache import whole_file
 
 GIB = 1 << 30
 _LARGEST_MEMORY_LIMIT = 24 * GIB

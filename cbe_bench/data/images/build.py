@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import cbe_bench
+from cbe_bench.core.errors import InputError
 from cbe_bench.data.features import Matrix
-from cbe_bench.data.pictures import SIDE, Pictures
-from cbe_bench.data.prepared import Tick
-from cbe_bench.data.sift import DESCRIPTOR, dense_sift
-from cbe_bench.data.vlad import learn_words, vlad
-from cbe_bench.errors import InputError
+from cbe_bench.data.images.dense_sift import DESCRIPTOR, dense_sift
+from cbe_bench.data.images.readers import SIDE, Pictures
+from cbe_bench.data.images.vlad import learn_words, vlad
+from cbe_bench.data.view import Tick
 from cbe_bench.kernels.parallel import for_slices, slices
 
 _VERSION = 1

@@ -16,10 +16,10 @@ from functools import partial
 from pathlib import Path
 from urllib.request import Request, urlopen
 
-from cbe_bench.data import images
-from cbe_bench.data.archives import Members, read_members
-from cbe_bench.data.images import LabelledImages
-from cbe_bench.errors import InputError
+from cbe_bench.core.errors import InputError
+from cbe_bench.data.images import parsers as images
+from cbe_bench.data.images.archives import Members, read_members
+from cbe_bench.data.images.parsers import LabelledImages
 
 _TIMEOUT = 60
 _CHUNK = 1 << 20

@@ -14,10 +14,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cbe_bench.kernels.bits import pack_row
-from cbe_bench.kernels.fftw import aligned_empty, complex_plans, execute_plan, good_length
-from cbe_bench.kernels.fourier import tables
+from cbe_bench.kernels.fft.fftw import aligned_empty, complex_plans, execute_plan, good_length
+from cbe_bench.kernels.fft.fourier import tables
 from cbe_bench.kernels.parallel import for_slices, share_of
-from cbe_bench.kernels.vector import LANES, combine
+from cbe_bench.kernels.simd.vector import LANES, combine
 
 _TRANSFORM_ROWS = 4
 """Length of a transform for each row of a matrix."""

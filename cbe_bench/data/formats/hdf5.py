@@ -13,8 +13,8 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from cbe_bench.core.errors import InputError
 from cbe_bench.data.features import FileFeatures, Matrix, first_line
-from cbe_bench.errors import InputError
 
 _LARGEST_GAP = 8
 """Rows read in vain rather than starting another read."""

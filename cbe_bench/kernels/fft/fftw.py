@@ -19,8 +19,8 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import DTypeLike, NDArray
 
-from cbe_bench.cache import cache_directory, remember
-from cbe_bench.environment import describe
+from cbe_bench.core.cache import cache_directory, remember
+from cbe_bench.core.environment import describe
 
 logger = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ from pathlib import PurePosixPath
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.data.archives import Members
-from cbe_bench.errors import InputError
+from cbe_bench.core.errors import InputError
+from cbe_bench.data.images.archives import Members
 
 Pixels = NDArray[np.uint8]
 

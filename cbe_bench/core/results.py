@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cbe_bench.cache import whole_file
-from cbe_bench.errors import InputError
+from cbe_bench.core.cache import whole_file
+from cbe_bench.core.errors import InputError
 
 Row = dict[str, Any]
 

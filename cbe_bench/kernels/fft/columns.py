@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cbe_bench.kernels.vector import WIDTH, butterfly4, butterfly8
+from cbe_bench.kernels.simd.vector import WIDTH, butterfly4, butterfly8
 
 _SHORTEST = 4
 """Rows of the shortest transform."""

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.data.features import Features, FileFeatures, Matrix, first_line
-from cbe_bench.errors import InputError, did_you_mean
 
 _BIN_TYPES = {".fbin": "<f4", ".u8bin": "u1", ".i8bin": "i1"}
 _VECS_TYPES = {".fvecs": "<f4", ".bvecs": "u1"}
@@ -134,13 +134,13 @@ class SparseNpzFeatures(FileFeatures):
 
 
 def _hdf5(path: Path, name: str | None) -> Features:
-    from cbe_bench.data.hdf5 import open_hdf5
+    from cbe_bench.data.formats.hdf5 import open_hdf5
 
     return open_hdf5(path, name)
 
 
 def _parquet(path: Path, name: str | None) -> Features:
-    from cbe_bench.data.parquet import ParquetFeatures
+    from cbe_bench.data.formats.parquet import ParquetFeatures
 
     return ParquetFeatures(path, name)
 

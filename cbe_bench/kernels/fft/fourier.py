@@ -24,9 +24,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cbe_bench.kernels.bits import code_bytes, pack_row
-from cbe_bench.kernels.fftw import aligned_empty, complex_plans, execute_plan, good_length, has_small_factors
+from cbe_bench.kernels.fft.fftw import aligned_empty, complex_plans, execute_plan, good_length, has_small_factors
 from cbe_bench.kernels.parallel import for_slices, share_of
-from cbe_bench.kernels.vector import LANES, combine
+from cbe_bench.kernels.simd.vector import LANES, combine
 
 _TASK_VALUES = 1 << 18
 """Values of X worth a thread of their own: about half a millisecond of work."""

@@ -1,0 +1,1 @@
+"""What every experiment stands on: errors, cache, environment, results."""

@@ -1,0 +1,1 @@
+"""Fourier transforms and the products that rest on them."""

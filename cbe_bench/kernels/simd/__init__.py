@@ -1,0 +1,1 @@
+"""Vector instructions for compiled loops."""
