@@ -36,11 +36,12 @@ def limited_memory(limit: int | None) -> Iterator[None]:
 
 def memory_limit() -> int:
     """Return the bytes a run may use: what the machine or its container has, at most 24 GiB, or what was chosen."""
-    return _chosen_memory_limit or _machine_memory()
+    return _chosen_memory_limit or machine_memory()
 
 
 @cache
-def _machine_memory() -> int:
+def machine_memory() -> int:
+    """Return the bytes that the machine or its container has, at most 24 GiB."""
     physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     limits = [physical, _LARGEST_MEMORY_LIMIT]
     for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
@@ -63,7 +64,7 @@ def describe() -> dict[str, Any]:
     return {
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
-        "memory_gib": round(_machine_memory() / GIB, 1),
+        "memory_gib": round(machine_memory() / GIB, 1),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         **{name: version(name) for name in _PACKAGES},

@@ -1,14 +1,7 @@
-"""Figures fit for a paper, from tables."""
+"""The style of all figures: fonts fit for a paper, and the colour and dash of each method."""
 
 from contextlib import AbstractContextManager
 from itertools import cycle
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from cbe_bench.core.cache import whole_file
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _STYLE = {
     "font.family": "serif",
@@ -54,18 +47,6 @@ def drawing_style() -> AbstractContextManager[None]:
     import matplotlib as mpl
 
     return mpl.rc_context(_STYLE)  # type: ignore[arg-type]
-
-
-def save_figure(figure: "Figure", path: Path) -> list[str]:
-    """Write a figure as PNG and PDF; return the names of the files."""
-    written = []
-    for suffix, metadata in ((".png", {"Software": None}), (".pdf", {"CreationDate": None})):
-        target = path.with_suffix(suffix)
-        with whole_file(target) as temporary, drawing_style():
-            figure.savefig(temporary, metadata=metadata)
-        figure.set_layout_engine("none")  # laid out once, for the first of the files
-        written.append(str(target))
-    return written
 
 
 def line_styles(encoders: list[str]) -> dict[str, tuple[str, str]]:

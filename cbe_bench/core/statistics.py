@@ -57,3 +57,12 @@ def share_interval(count: ArrayLike, n: int, level: float = LEVEL) -> Interval:
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
     return np.where(share == 0, 0.0, middle - half), np.where(share == 1, 1.0, middle + half)
+
+
+TOGETHER = 0.99
+"""Confidence of all intervals of a verdict at once."""
+
+
+def simultaneous_level(n: int) -> float:
+    """Return the level of each of n intervals with which all of them hold at once (Bonferroni)."""
+    return 1 - (1 - TOGETHER) / max(n, 1)
