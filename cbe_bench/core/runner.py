@@ -230,10 +230,15 @@ def _row(
         notes=notes,
         label=cell.label,
         memory_estimate_bytes=cell.memory_bytes,
-        environment=environment.environment_id(),
         peak_memory_bytes=environment.peak_memory(),
         ended=datetime.now(UTC).isoformat(timespec="seconds"),
-        **{"threads": job.resources.n_threads, **job.data, **asdict(cell.spec), **(metrics or {})},
+        **{
+            "environment": environment.environment_id(),
+            "threads": job.resources.n_threads,
+            **job.data,
+            **asdict(cell.spec),
+            **(metrics or {}),
+        },
     )
 
 
