@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cbe_bench.core.results import Experiment, Row
-from cbe_bench.evaluators.intervals import difference_error
+from cbe_bench.core.statistics import difference_error
 
 NEAR = 0.01
 """Recall that a faster method may lose against the best and still be named: one point."""

@@ -3,8 +3,8 @@
 import math
 from typing import Any
 
+from cbe_bench.core.style import line_styles
 from cbe_bench.reports.advice import Choice, Standing
-from cbe_bench.reports.figures import line_styles
 
 _DASHES = {"-": "", "--": "6 3", "-.": "7 3 1.5 3", ":": "1.5 3"}
 

@@ -1,30 +1,30 @@
-"""Verdicts written down: as a table, as Markdown, as JSON; and what has changed since they were."""
+"""Verdicts as a table, as Markdown and as JSON, and how two sets of verdicts differ."""
 
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from cbe_bench.core.cache import whole_file
+from cbe_bench.core.claims import OUTCOMES, Verdict
 from cbe_bench.core.errors import InputError
-from cbe_bench.reports.tables import save_table
-from cbe_bench.reports.verdicts import VERDICTS, Verdict, verdict_table
+from cbe_bench.core.report import save_table
 
 CLAIMS_FILE = "claims.json"
 
 
 def measured(verdict: Verdict) -> str:
-    """Write the value of a verdict with its spread and what it is; nothing where there is none."""
+    """Write the value of a verdict with its interval and what it is; nothing where there is none."""
     if math.isnan(verdict.value):
         return ""
     ends = (verdict.low, verdict.high)
     known = all(map(math.isfinite, ends)) and ends != (verdict.value, verdict.value)
-    spread = f" [{_number(ends[0])}, {_number(ends[1])}]" if known else ""
-    return f"{_number(verdict.value)}{spread} {verdict.measure}".strip()
+    interval = f" [{_number(ends[0])}, {_number(ends[1])}]" if known else ""
+    return f"{_number(verdict.value)}{interval} {verdict.measure}".strip()
 
 
 def _number(value: float) -> str:
@@ -32,8 +32,8 @@ def _number(value: float) -> str:
 
 
 def claims_table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
-    """Return verdicts as a table, one line each, with all that is known of them."""
-    return verdict_table(verdicts)
+    """Return verdicts as a table, one line each."""
+    return pd.DataFrame([asdict(verdict) for verdict in verdicts], columns=[field.name for field in fields(Verdict)])
 
 
 def claims_markdown(verdicts: Sequence[Verdict]) -> str:
@@ -43,7 +43,7 @@ def claims_markdown(verdicts: Sequence[Verdict]) -> str:
     for verdict in verdicts:
         says = f"{verdict.statement} ({verdict.where})" if verdict.statement != before else ""
         before = verdict.statement
-        cells = (verdict.claim, says, measured(verdict) or verdict.found, verdict.data, f"**{verdict.verdict}**")
+        cells = (verdict.claim, says, measured(verdict) or verdict.found, verdict.data, f"**{verdict.outcome}**")
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 
@@ -99,9 +99,9 @@ def changes(before: Iterable[Verdict], now: Iterable[Verdict]) -> list[Change]:
     old, new = (_by_subject(verdicts) for verdicts in (before, now))
     subjects = list(dict.fromkeys([*old, *new]))
     found = [Change(s[0], s[2], old.get(s, ""), new.get(s, "")) for s in subjects if old.get(s) != new.get(s)]
-    return sorted(found, key=lambda change: VERDICTS.index(change.now) if change.now else -1)
+    return sorted(found, key=lambda change: OUTCOMES.index(change.now) if change.now else -1)
 
 
 def _by_subject(verdicts: Iterable[Verdict]) -> dict[tuple[Any, ...], str]:
     """Key verdicts by what they are about; one that rests on many experiments does not depend on which there are."""
-    return {(v.claim, v.statement, v.kind if "," in v.experiment else v.experiment): v.verdict for v in verdicts}
+    return {(v.claim, v.statement, v.kind if "," in v.experiment else v.experiment): v.outcome for v in verdicts}

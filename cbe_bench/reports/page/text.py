@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from cbe_bench.reports.page.cells import Grid, number
-from cbe_bench.reports.verdicts import Verdict
+from cbe_bench.core.claims import Verdict
+from cbe_bench.reports.page.grid import Grid, number
 
 
 def duration(seconds: float) -> str:

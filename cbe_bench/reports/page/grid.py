@@ -2,14 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 _BESIDE = {"_std": "± {}", "_paper": "({})"}
 """How the value of a column that belongs to another, by the end of its name, is written beside it."""
-_TOLD_ELSEWHERE = ("data", "data_kind")
+_IN_HEADING = ("data", "data_kind")
 
 
 @dataclass(frozen=True)
@@ -66,14 +65,9 @@ def dimensions(value: float) -> str:
     return f"2^{size.bit_length() - 1}" if size >= 1 << 15 and not size & (size - 1) else f"{size:,}"
 
 
-def read_grid(path: Path) -> Grid:
-    """Read a table of an experiment."""
-    return grid_of(pd.read_csv(path))
-
-
 def grid_of(frame: pd.DataFrame) -> Grid:
     """Return a table for a reader; columns that are empty, or that its heading tells already, are left out."""
-    frame = frame.drop(columns=[name for name in frame if frame[name].isna().all() or name in _TOLD_ELSEWHERE])
+    frame = frame.drop(columns=[name for name in frame if frame[name].isna().all() or name in _IN_HEADING])
     columns = [str(name) for name in frame if _owner(str(name), frame) is None]
     lines = [[_cell(name, line) for name in columns] for line in frame.to_dict("records")]
     return Grid([name.replace("_", " ") for name in columns], lines)
@@ -113,6 +107,6 @@ def _text(name: str, value: Any) -> str:
         return "yes" if str(value) == "True" else ""
     if size is None:
         return str(value)
-    if name in ("d", "bits"):
+    if name in ("d", "n_bits", "target_bits"):
         return dimensions(size)
     return recall(size) if "@" in name or name in ("recall", "auc") else number(size)
