@@ -160,7 +160,7 @@ def test_timeout_ends_a_cell_not_the_run(tmp_path):
 def test_a_failing_encoder_is_a_row_not_a_crash(tmp_path, monkeypatch):
     from cbe_bench import LSH
 
-    def broken(self, X, seed):
+    def broken(self, X, y, rng):
         raise ArithmeticError("on purpose")
 
     monkeypatch.setattr(LSH, "_fit", broken)

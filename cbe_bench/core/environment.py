@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from cbe_bench.core.cache import whole_file
+from cbe_bench.core.resources import machine_memory
 
 GIB = 1 << 30
-_LARGEST_MEMORY_LIMIT = 24 * GIB
 _PACKAGES = ("cbe-bench", "numpy", "scipy", "numba", "pyfftw", "scikit-learn", "h5py")
 
 
@@ -37,19 +37,6 @@ def limited_memory(limit: int | None) -> Iterator[None]:
 def memory_limit() -> int:
     """Return the bytes a run may use: what the machine or its container has, at most 24 GiB, or what was chosen."""
     return _chosen_memory_limit or machine_memory()
-
-
-@cache
-def machine_memory() -> int:
-    """Return the bytes that the machine or its container has, at most 24 GiB."""
-    physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    limits = [physical, _LARGEST_MEMORY_LIMIT]
-    for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        try:
-            limits.append(int(Path(name).read_text()))
-        except (OSError, ValueError):
-            continue
-    return min(limits)
 
 
 def peak_memory() -> int:
