@@ -12,23 +12,26 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+import cbe_bench
 from cbe_bench.cli import main
 from cbe_bench.cli._suite import SuiteProgress
 from cbe_bench.core.errors import InputError
-from cbe_bench.core.results import load_experiments, load_rows
-from cbe_bench.runner import suite as module
-from cbe_bench.runner.suite import Step, alone, forecasts, note_seconds, suite
+from cbe_bench.core.locks import exclusive
+from cbe_bench.core.results import load_rows
+from cbe_bench.evaluators.base import all_claims, experiment_class, load_experiments
+from cbe_bench.evaluators.suite import Step, estimates, store_seconds, suite
 
+PAGE = Path(cbe_bench.__file__).parent / "reports" / "page"
 TINY = {
     "title": "Tiny",
     "experiment": "retrieval",
     "data": {"name": "toy", "dim": 64},
-    "bits": [16, 32],
+    "n_bits": [16, 32],
     "seeds": [0, 1],
     "encoders": ["cbe-rand", "lsh"],
-    "database": 200,
-    "learn": 100,
-    "queries": 10,
+    "n_database": 200,
+    "n_train": 100,
+    "n_queries": 10,
     "depth": 20,
 }
 
@@ -60,39 +63,44 @@ def make_file(path, rows, **attributes):
 # What is run
 
 
-def test_steps_come_in_order(place):
-    paths = [write_config(place / "configs", name) for name in ("mine", "lambda", "cifar10")]
+def test_steps_come_in_the_order_of_their_configurations(place):
+    names = {"mine": 3, "lambda": 2, "cifar10": 1.5, "also-mine": 3}
+    paths = [write_config(place / "configs", name, order=order) for name, order in names.items()]
     steps = suite(paths, "quick", Path("results"))
-    assert [Path(step.name).stem for step in steps] == ["cifar10", "lambda", "mine", "time", "growth", "report"]
+    assert [step.name for step in steps] == ["cifar10", "lambda", "also-mine", "mine", "report"]
     assert steps[0].arguments == ("run", str(paths[2]), "--scale", "quick", "--out", "results")
-    assert steps[3].arguments[-4:] == ("--out", "results/quick", "--name", "time")
-    assert steps[5].arguments == ("report", "results/quick")
+    assert steps[-1].arguments == ("report", "results/quick")
 
 
-def test_every_configuration_has_its_place():
-    names = {path.stem for path in (Path(__file__).parent.parent / "configs").glob("*.yaml")}
-    assert names <= set(module.ORDER)
+def test_configurations_of_the_suite_have_a_place_and_a_section():
+    sections = {one["anchor"] for one in yaml.safe_load((PAGE / "sections.yaml").read_text())}
+    paths = sorted((Path(__file__).parents[2] / "configs").glob("*.yaml"))
+    keys = [yaml.safe_load(path.read_text()) for path in paths]
+    assert len({one["order"] for one in keys}) == len(keys)
+    assert {one["section"] for one in keys} == sections
 
 
 def data_steps(scale="quick", **changes):
-    paths = [write_config(Path("configs"), "one", **on_file("cifar10-vlad25600"), **changes)]
-    paths.append(write_config(Path("configs"), "two", **on_file("mnist-vlad25600", stand_in=False)))
+    everywhere = on_file("cifar10-vlad25600", build_at=["smoke", "quick", "paper"])
+    paths = [write_config(Path("configs"), "one", **everywhere, **changes)]
+    paths.append(write_config(Path("configs"), "two", **on_file("mnist-vlad25600", synthetic=False)))
     return [step for step in suite(paths, scale, Path("results")) if step.arguments[0] == "data"]
 
 
 def test_data_are_made_with_the_rows_that_are_used(place):
-    (step,) = data_steps(database=10_000, queries=500)
+    (step,) = data_steps(n_database=10_000, n_queries=500)
     assert step.optional and step.name == "data cifar10-vlad25600, 10,500 of 60,000 rows"
     assert step.arguments[:5] == ("data", "make", "cifar10-vlad25600", "--rows", "10500")
-    (step,) = data_steps(database=40_000)
+    (step,) = data_steps(n_database=40_000)
     assert "--rows" not in step.arguments
     assert [step.arguments[2] for step in data_steps("paper")] == ["cifar10-vlad25600", "mnist-vlad25600"]
 
 
 def test_rows_of_every_class_are_made_for_classifiers(place):
-    changes = {"experiment": "classification", "costs": [1], "train": 8, "validation": 4, "test": 4}
-    settings = {**TINY, **changes, **on_file("quickdraw-vlad25600")}
-    for key in ("database", "learn", "queries", "depth"):
+    changes = {"experiment": "classification", "costs": [1]}
+    changes |= {"train_per_class": 8, "validation_per_class": 4, "test_per_class": 4}
+    settings = {**TINY, **changes, **on_file("quickdraw-vlad25600", build_at=["quick"])}
+    for key in ("n_database", "n_train", "n_queries", "depth"):
         del settings[key]
     (place / "c.yaml").write_text(yaml.safe_dump(settings))
     step = suite([place / "c.yaml"], "quick", Path("results"))[0]
@@ -112,20 +120,20 @@ def test_files_with_too_few_rows_are_made_again_unless_they_are_not_ours(place):
 
 
 def test_an_experiment_without_its_data_says_how_to_get_them(place):
-    path = write_config(place / "configs", "two", **on_file("mnist-vlad25600", stand_in=False))
+    path = write_config(place / "configs", "two", **on_file("mnist-vlad25600", synthetic=False))
     step = suite([path], "quick", Path("results"))[0]
-    assert step.missing() == ("data/mnist-vlad25600.h5 is not here; to make it: cbe-bench data make mnist-vlad25600")
+    assert step.missing() == ("data/mnist-vlad25600.h5 is absent; to make it: cbe-bench data make mnist-vlad25600")
     make_file(place / "data" / "mnist-vlad25600.h5", 1)
     assert step.missing() == ""
 
 
 def test_a_bad_configuration_is_told_before_anything_runs(place):
     write_config(place / "configs", "good")
-    write_config(place / "configs", "bad", bits=[])
-    with pytest.raises(InputError, match="bits"):
+    write_config(place / "configs", "bad", n_bits=[])
+    with pytest.raises(InputError, match="n_bits"):
         suite(sorted((place / "configs").glob("*.yaml")), "quick", Path("results"))
     result = CliRunner().invoke(main, ["reproduce", "--scale", "smoke"])
-    assert result.exit_code == 2 and "bad.yaml: bits" in result.stderr
+    assert result.exit_code == 2 and "bad.yaml: n_bits" in result.stderr
     assert not (place / "results").exists()
     assert "no configurations" in CliRunner().invoke(main, ["reproduce", "--configs", "none"]).stderr
 
@@ -136,13 +144,13 @@ def test_a_bad_configuration_is_told_before_anything_runs(place):
 def test_forecasts_rest_on_earlier_times(tmp_path):
     own, reference = tmp_path / "own.json", tmp_path / "reference.json"
     steps = [Step(name, ()) for name in "abc"]
-    note_seconds(reference, "a", 10)
-    note_seconds(reference, "b", 20)
-    note_seconds(own, "a", 5)
-    note_seconds(own, "a", 1)  # done already
-    assert forecasts(steps, own, reference) == {"a": 5.0, "b": 20.0, "c": 60.0}
+    store_seconds(reference, "a", 10)
+    store_seconds(reference, "b", 20)
+    store_seconds(own, "a", 5)
+    store_seconds(own, "a", 1)  # done already
+    assert estimates(steps, own, reference) == {"a": 5.0, "b": 20.0, "c": 60.0}
     own.write_text("torn")
-    assert forecasts(steps, own, reference)["a"] == 10.0
+    assert estimates(steps, own, reference)["a"] == 10.0
 
 
 def test_time_left_follows_the_steps_and_their_cells(capsys, monkeypatch):
@@ -168,21 +176,21 @@ def test_time_left_follows_the_steps_and_their_cells(capsys, monkeypatch):
 
 def test_one_run_at_a_time(tmp_path):
     said = []
-    with alone(tmp_path, said.append):
+    with exclusive(tmp_path, said.append):
         code = (
-            "import sys; from pathlib import Path; from cbe_bench.runner.suite import alone\n"
+            "import sys; from pathlib import Path; from cbe_bench.core.locks import exclusive\n"
             "def message(text): print(text); sys.exit(3)\n"
-            f"with alone(Path({str(tmp_path)!r}), message): pass"
+            f"with exclusive(Path({str(tmp_path)!r}), message): pass"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 3 and "waiting for it to end" in done.stdout
-    with alone(tmp_path, said.append):
+    with exclusive(tmp_path, said.append):
         assert said == []
 
 
 def test_without_a_source_of_images_the_suite_goes_on(place, monkeypatch):
     """Steps are commands: here each is only noted, and the one that fetches images fails."""
-    write_config(place / "configs", "one", **on_file("cifar10-vlad25600"))
+    write_config(place / "configs", "one", **on_file("cifar10-vlad25600", build_at=["smoke"]))
     called = []
 
     def fake(arguments, handle, line):
@@ -192,9 +200,9 @@ def test_without_a_source_of_images_the_suite_goes_on(place, monkeypatch):
     monkeypatch.setattr("cbe_bench.cli._suite.run_command", fake)
     result = CliRunner().invoke(main, ["reproduce", "--scale", "smoke"])
     assert result.exit_code == 0, result.output
-    assert called == ["data", "run", "time", "time", "report"]
-    assert "210 of 60,000 rows: going on without: error: cifar10: nothing could be reached" in result.stderr
-    assert "27 not tested" in result.stdout
+    assert called == ["data", "run", "report"]
+    assert "210 of 60,000 rows: continuing without: error: cifar10: nothing could be reached" in result.stderr
+    assert f"{len(all_claims())} not tested" in result.stdout
 
 
 # Run for real
@@ -202,9 +210,7 @@ def test_without_a_source_of_images_the_suite_goes_on(place, monkeypatch):
 DRIVER = """
 import os, sys
 from cbe_bench.cli import _suite, main
-from cbe_bench.runner import suite
 
-suite.TIMES["smoke"] = {}
 line_of, (at, number) = _suite.SuiteProgress.line, (sys.argv[1], int(sys.argv[2]))
 
 def line(self, text):
@@ -224,30 +230,34 @@ def reproduce(at="", number=0):
     return done.returncode, done.stdout
 
 
+def rows_of(path):
+    return load_rows(path, experiment_class("retrieval").row_types())
+
+
 def values(rows):
-    return sorted(json.dumps([row[name] for name in ("key", "status", "recall")]) for row in rows)
+    return sorted(json.dumps([getattr(row, name) for name in ("key", "status", "recall")]) for row in rows)
 
 
 def test_killed_and_started_again_it_ends_in_the_same_rows(place):
     write_config(place / "configs", "good")
-    write_config(place / "configs", "of-bad-data", **on_file("mnist-vlad25600", stand_in=False))
-    write_config(place / "configs", "absent", **on_file("fashion-mnist-vlad51200", stand_in=False))
+    write_config(place / "configs", "of-bad-data", **on_file("mnist-vlad25600", synthetic=False))
+    write_config(place / "configs", "absent", **on_file("fashion-mnist-vlad51200", synthetic=False))
     make_file(place / "data" / "mnist-vlad25600.h5", 500)
     code, said = reproduce("[1/8]", signal.SIGTERM)
-    assert code == 130 and said.endswith("stopped; the same command goes on from here\n")
+    assert code == 130 and said.endswith("stopped; the same command resumes\n")
     rows_file = Path("results/smoke/good/rows.jsonl")
-    assert 1 <= len(load_rows(rows_file)) < 8
+    assert 1 <= len(rows_of(rows_file)) < 8
     assert reproduce("[2/", signal.SIGKILL)[0] == -signal.SIGKILL
     code, said = reproduce()
     assert code == 1
-    assert "absent.yaml: left out: data/fashion-mnist-vlad51200.h5 is not here; to make it" in said
-    assert "of-bad-data.yaml: FAILED, exit code 2" in said
+    assert "absent: left out: data/fashion-mnist-vlad51200.h5 is absent; to make it" in said
+    assert "of-bad-data: FAILED, exit code 2" in said
     assert "has 4 dimensions; data.dim says 25,600" in said
-    assert "failed: configs/of-bad-data.yaml; the same command tries again" in said
+    assert "failed: of-bad-data; the same command tries again" in said
     assert "the page: results/smoke/index.html" in said
     assert [one.name for one in load_experiments(Path("results/smoke"))] == ["good"]
-    assert len(json.loads(Path("results/smoke/claims.json").read_text())) == 27
+    assert len(json.loads(Path("results/smoke/claims.json").read_text())) == len(all_claims())
     CliRunner().invoke(main, ["run", "configs/good.yaml", "--scale", "smoke", "--out", "once"], catch_exceptions=False)
-    once = values(load_rows(Path("once/smoke/good/rows.jsonl")))
+    once = values(rows_of(Path("once/smoke/good/rows.jsonl")))
     assert len(once) == 8
-    assert values(load_rows(rows_file)) == once
+    assert values(rows_of(rows_file)) == once

@@ -1,5 +1,6 @@
 """The page of results: from small folders made by hand, and from a real run."""
 
+import itertools
 import json
 import re
 from html.parser import HTMLParser
@@ -7,29 +8,33 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import numpy as np
+import pandas as pd
 import pytest
+from cbe_bench.evaluators.retrieval.rows import EqualTimeRow, RetrievalRow
 from click.testing import CliRunner
 from PIL import Image
 
 from cbe_bench.cli import main
+from cbe_bench.core.claims import Verdict
 from cbe_bench.core.errors import InputError
-from cbe_bench.core.results import About, append_row, load_experiment, load_experiments, write_about
-from cbe_bench.evaluators.intervals import difference_error
+from cbe_bench.core.report import Figure, Report, Table
+from cbe_bench.core.results import Description, Row, append_row, write_description
+from cbe_bench.core.statistics import difference_error
+from cbe_bench.evaluators import base
+from cbe_bench.evaluators.base import Experiment, judge, load_experiment, load_experiments, register
+from cbe_bench.evaluators.timing.rows import TimingRow
 from cbe_bench.reports.advice import choices, summaries
-from cbe_bench.reports.claims import judge
+from cbe_bench.reports.claim_summary import counts, summarise
 from cbe_bench.reports.errata import ERRATA
 from cbe_bench.reports.page import write_page
-from cbe_bench.reports.page.cells import read_grid
-from cbe_bench.reports.page.claimed import counts, gathered
-from cbe_bench.reports.page.content import row_seconds
 from cbe_bench.reports.page.explorer import explorer_data
-from cbe_bench.reports.page.words import duration
+from cbe_bench.reports.page.grid import grid_of
+from cbe_bench.reports.page.text import duration
 from cbe_bench.reports.readme import updated, write_readme
-from cbe_bench.reports.verdicts import Verdict
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 VOID = {"meta", "link", "img", "br", "hr", "input"}
-LEARNED = ("cbe-opt",)
+TRAINED = ("cbe-opt",)
 
 
 class Document(HTMLParser):
@@ -64,16 +69,21 @@ class Document(HTMLParser):
                 self.texts[name] = self.texts.get(name, "") + data
 
 
-def write_experiment(folder, rows, *, kind="retrieval", title="A title", config=None, files=()):
-    labels = {}
-    for i, row in enumerate(rows):
-        key = f"{folder.name}-{i}"
-        labels[key] = row.pop("label", row.get("encoder", ""))
-        append_row(folder / "rows.jsonl", {"key": key, "status": "ok", "reason": "", "environment": "e1", **row})
-    command = f"cbe-bench run configs/{folder.name}.yaml --scale smoke"
-    write_about(
+def write_experiment(folder, rows, *, kind="retrieval", title="A title", section="", config=None, files=()):
+    for row in rows:
+        append_row(folder / "rows.jsonl", row)
+    write_description(
         folder,
-        About(title=title, experiment=kind, scale="smoke", command=command, config=config or {}, labels=labels),
+        Description(
+            name=folder.name,
+            title=title,
+            kind=kind,
+            scale="smoke",
+            section=section,
+            command=f"cbe-bench run configs/{folder.name}.yaml --scale smoke",
+            config=config or {},
+            labels={row.key: row.label for row in rows},
+        ),
     )
     machine = {"cpu": "a processor", "cores": 2, "memory_gib": 24.0}
     (folder / "environments.json").write_text(json.dumps({"e1": machine}))
@@ -81,53 +91,105 @@ def write_experiment(folder, rows, *, kind="retrieval", title="A title", config=
         if name.endswith(".png"):
             Image.new("RGB", (40, 20), "white").save(folder / name)
         else:
-            (folder / name).write_text("bits,encoder,recall@100,recall@100_std\n64,lsh,0.5,0.01\n")
+            (folder / name).write_text("n_bits,encoder,recall@100\n64,lsh,0.5\n")
     return load_experiment(folder)
 
 
-def retrieval_rows(recalls, *, kind="real", bits=64, times=None):
+def metadata(label, **more):
+    """Return the fields that every row has."""
+    found = {"key": f"key-{next(NUMBERS)}", "code": "c", "status": "ok", "label": label, "environment": "e1"}
+    found |= {"threads": 2, "peak_memory_bytes": 3 << 30, "ended": "2026-11-17T17:09:42+00:00"}
+    return found | more
+
+
+NUMBERS = itertools.count()
+
+
+def retrieval_rows(recalls, *, kind="real", n_bits=64, times=None):
     """Rows of a retrieval experiment from the recall of each method under each seed."""
     rows = [
-        {
-            "experiment": "retrieval",
-            "data": "some-features",
-            "data_kind": kind,
-            "encoder": name,
-            "n_bits": bits,
-            "seed": seed,
-            "n_learn": 500 if name in LEARNED else 0,
-            "n_features": 512,
-            "n_database": 1000,
-            "n_queries": 50,
-            "protocol": "paper",
-            "params": {},
-            "depths": [1, 100],
-            "recall": [value / 2, value],
-            "recall_asymmetric": [value / 2, value],
-            "seconds": 1.5,
-            "peak_memory_bytes": 3 << 30,
-            "ended": "2026-11-17T17:09:42+00:00",
-        }
+        RetrievalRow(
+            **metadata(name, data="some-features", data_kind=kind, wall_s=1.5),
+            encoder=name,
+            params={},
+            n_bits=n_bits,
+            seed=seed,
+            n_train=500 if name in TRAINED else 0,
+            n_train_pool=500 if name in TRAINED else 0,
+            protocol="paper",
+            data_hash="h",
+            n_rows=1050,
+            n_features=512,
+            n_database=1000,
+            n_queries=50,
+            n_neighbours=10,
+            depth=100,
+            auc=False,
+            depths=(1, 100),
+            recall=(value / 2, value),
+            recall_asymmetric=(value / 2, value),
+        )
         for name, values in recalls.items()
         for seed, value in enumerate(values)
     ]
-    for name, share in (times or {}).items():
+    for name, ratio in (times or {}).items():
         rows.append(
-            {
-                "experiment": "calibration",
-                "encoder": name,
-                "n_features": 512,
-                "target_bits": bits,
-                "n_bits": bits,
-                "share": 1.0,
-                "share_at_equal_bits": share,
-                "reference_seconds": 1e-5,
-            }
+            EqualTimeRow(
+                **metadata(name),
+                encoder=name,
+                params={},
+                reference="cbe-rand",
+                reference_params={},
+                n_features=512,
+                target_bits=n_bits,
+                most_bits=512,
+                batch=64,
+                budget_s=0.1,
+                n_bits=n_bits,
+                time_ratio=1.0,
+                time_ratio_at_equal_bits=ratio,
+                reference_us_per_vector=10.0,
+            )
         )
     return rows
 
 
-CONFIG = {"bits": [64], "fixed": ["time", "bits"], "seeds": [0, 1, 2]}
+class OtherRow(Row):
+    """A row of a kind of experiment that the suite does not come with."""
+
+    type = "other"
+
+
+class Other(Experiment):
+    """A kind of experiment that the suite does not come with."""
+
+    kind = "other"
+    row_classes = (OtherRow,)
+    headline = ""
+
+    def cells(self, stage, rows):
+        return []
+
+    def evaluate(self, cell, context, progress):
+        return {}
+
+    def summarise(self, row):
+        return ""
+
+    @classmethod
+    def report(cls, results):
+        table = Table("values", pd.DataFrame({"value": [1.0]}), "Some values.")
+        return Report(tables=(table,), figures=(Figure("some thing", lambda: None, "Some thing."),))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def other_kind():
+    register(Other)
+    yield
+    del base._KINDS["other"]
+
+
+CONFIG = {"n_bits": [64], "fixed": ["time", "bits"], "seeds": [0, 1, 2]}
 RECALLS = {"cbe-opt": [0.60, 0.62, 0.64], "hd3": [0.599, 0.613, 0.632], "lsh": [0.5, 0.52, 0.51]}
 TIMES = {"cbe-opt": 1.0, "hd3": 0.5, "lsh": 40.0}
 
@@ -138,13 +200,27 @@ def results(tmp_path):
     folder = tmp_path / "results"
     shown = ["recall.png", "recall.csv", "recall.pdf", "recall-asymmetric.png", "table.csv"]
     for name, kind in (("cifar10", "real"), ("flickr", "synthetic")):
-        rows = retrieval_rows(RECALLS, kind=kind, times=TIMES)
-        write_experiment(folder / name, rows, config=CONFIG, files=shown, title=f"Features of {name}")
-    timed = {"experiment": "time", "encoder": "cbe-rand", "n_features": 1 << 15, "n_bits": 1 << 15, "batch": 2}
-    timed |= {"threads": 1, "seconds": 0.001, "seconds_quartiles": [0.001, 0.001], "samples": [0.001, 0.001]}
-    timed |= {"calls_per_sample": 10, "fit_seconds": 1.0, "prepare_seconds": 0.5, "parameter_bytes": 1 << 17}
-    write_experiment(folder / "time", [timed], kind="time", files=["growth.png", "growth.pdf", "times.csv"])
-    own = {"experiment": "other", "data": "a <b> & c", "data_kind": "user", "seed": 7, "seconds": 2.0}
+        rows, title = retrieval_rows(RECALLS, kind=kind, times=TIMES), f"Features of {name}"
+        write_experiment(folder / name, rows, config=CONFIG, files=shown, title=title, section="figures-1-3")
+    timed = TimingRow(
+        **metadata("cbe-rand", wall_s=0.04),
+        encoder="cbe-rand",
+        params={},
+        n_features=1 << 15,
+        n_bits=1 << 15,
+        batch=2,
+        dtype="float32",
+        encode_us_per_vector=1000.0,
+        encode_us_quartiles=(1000.0, 1000.0),
+        samples_us=(1000.0, 1000.0),
+        calls_per_sample=10,
+        fit_s=1.0,
+        plan_s=0.5,
+        parameter_bytes=1 << 17,
+    )
+    files = ["growth.png", "growth.pdf", "times.csv"]
+    write_experiment(folder / "time", [timed], kind="timing", section="table-2", files=files)
+    own = OtherRow(**metadata("x", data="a <b> & c", data_kind="user", wall_s=2.0))
     write_experiment(folder / "mine", [own], kind="other", title="<script>1</script> | x", files=["some thing.png"])
     return folder
 
@@ -188,16 +264,17 @@ def test_every_verdict_is_on_the_page_and_in_its_twin(results):
         for said in (verdict.claim, verdict.statement, verdict.found, verdict.rule, verdict.data):
             assert said in document.texts["claims"]
         assert line.startswith(f"| {verdict.claim} |")
-        assert line.endswith(f"| **{verdict.verdict}** |")
+        assert line.endswith(f"| **{verdict.outcome}** |")
     found = re.findall(r"\n(reproduced|not reproduced|vacuous|not tested)\n", document.texts["claims"])
-    assert found == [verdict.verdict for verdict in verdicts]
-    for word, count in counts(gathered(verdicts)).items():
+    assert found == [verdict.outcome for verdict in verdicts]
+    for word, count in counts(summarise(verdicts)).items():
         assert re.search(rf"\b{count}\s+{word}", document.texts["summary"])
         assert f"**{count}** {word}" in twin
 
 
-def made_up(verdict, kind, statement="s"):
-    return Verdict(claim="x", statement=statement, verdict=verdict, value=1.0, found="", rule="r", data="", kind=kind)
+def made_up(outcome, kind, statement="s"):
+    texts = dict.fromkeys(("found", "rule", "data", "experiment", "where", "measure"), "")
+    return Verdict(claim="x", statement=statement, outcome=outcome, value=1.0, low=1.0, high=1.0, kind=kind, **texts)
 
 
 @pytest.mark.parametrize(
@@ -212,8 +289,8 @@ def made_up(verdict, kind, statement="s"):
     ],
 )
 def test_a_claim_stands_as_on_the_weightiest_data(verdicts, stands):
-    claims = gathered([*(made_up(*one) for one in verdicts), made_up("vacuous", "real", statement="another")])
-    assert [claim.verdict for claim in claims] == [stands, "vacuous"]
+    claims = summarise([*(made_up(*one) for one in verdicts), made_up("vacuous", "real", statement="another")])
+    assert [claim.outcome for claim in claims] == [stands, "vacuous"]
     assert sum(counts(claims).values()) == 2
 
 
@@ -223,7 +300,7 @@ def test_synthetic_data_are_called_so(results):
     assert "synthetic" not in document.texts["experiment-cifar10"]
     assert "real data" in document.texts["experiment-cifar10"]
     assert re.search(r"synthetic\s+flickr|flickr\s+synthetic", document.texts["advice"])
-    assert "**synthetic**: some-features, synthetic stand-in: 1,000 database rows" in twin
+    assert "**synthetic**: some-features, synthetic surrogate: 1,000 database rows" in twin
     order = [document.ids.index(f"experiment-{name}") for name in ("cifar10", "flickr")]
     assert order == sorted(order), "real data come first"
 
@@ -231,7 +308,14 @@ def test_synthetic_data_are_called_so(results):
 def test_each_experiment_says_how_to_make_it_again(results):
     document, _, twin = page_of(results)
     section = document.texts["experiment-cifar10"]
-    for said in ("cbe-bench run configs/cifar10.yaml --scale smoke", "0, 1, 2", "14 s", "3.0 GiB", "e1", "bits: [64]"):
+    for said in (
+        "cbe-bench run configs/cifar10.yaml --scale smoke",
+        "0, 1, 2",
+        "14 s",
+        "3.0 GiB",
+        "e1",
+        "n_bits: [64]",
+    ):
         assert said in section
     assert "Made by `cbe-bench run configs/cifar10.yaml --scale smoke`, seeds 0, 1, 2; 12 ok" in twin
     assert "a processor, 2 cores, 24.0 GiB" in document.texts["summary"]
@@ -256,8 +340,8 @@ def test_an_experiment_of_ones_own_has_a_section(results):
     document, text, twin = page_of(results)
     section = document.texts["experiment-mine"]
     assert "<script>1</script> | x" in section
-    assert "a <b> & c (your file)" in section
-    assert "some thing" in section
+    assert "a <b> & c (user's file)" in section
+    assert "Some thing." in section and "Some values." in section
     assert text.count("<script>") == 1, "text from results is escaped"
     assert "## Other experiments" in twin
 
@@ -277,9 +361,9 @@ def test_best_level_and_fastest_by_hand(results):
     assert [one.method for one in choice.standings] == ["cbe-opt", "hd3", "lsh"]
     best, second, last = choice.standings
     assert best.recall == pytest.approx(0.62)
-    assert best.spread == pytest.approx(0.02)
-    assert best.learned
-    assert not second.learned
+    assert best.std == pytest.approx(0.02)
+    assert best.trained
+    assert not second.trained
     assert second.behind == pytest.approx(0.016 / 3)
     # what is left after a shift of each method and of each seed, by least squares; four degrees of freedom
     shifts = np.hstack([np.kron(np.eye(3), np.ones((3, 1))), np.kron(np.ones((3, 1)), np.eye(3))])
@@ -351,8 +435,8 @@ def test_sweeps_and_other_kinds_give_no_advice(results, tmp_path):
 
 
 def test_chart_draws_what_the_rows_say(tmp_path):
-    rows = retrieval_rows(RECALLS, times=TIMES) + retrieval_rows({"cbe-opt": [0.8], "lsh": [0.7]}, bits=128)
-    experiment = write_experiment(tmp_path / "x", rows, config={**CONFIG, "bits": [64, 128]})
+    rows = retrieval_rows(RECALLS, times=TIMES) + retrieval_rows({"cbe-opt": [0.8], "lsh": [0.7]}, n_bits=128)
+    experiment = write_experiment(tmp_path / "x", rows, config={**CONFIG, "n_bits": [64, 128]})
     (entry,) = explorer_data(choices(experiment))
     assert entry["bits"] == [64, 128]
     lines = {line["name"]: line["points"] for line in entry["lines"]}
@@ -366,21 +450,36 @@ def test_chart_draws_what_the_rows_say(tmp_path):
     assert "explorer" in document.ids
 
 
-def test_time_of_a_timed_cell_is_that_of_its_samples(results):
-    (row,) = load_experiment(results / "time").rows
-    assert row_seconds(row) == pytest.approx(2 * 0.001 * 10 * 2 + 1.0 + 0.5)
+def test_durations_are_written_as_a_person_would():
     assert [duration(value) for value in (4.24, 42.4, 200, 3900)] == ["4.2 s", "42 s", "3 min 20 s", "1 h 05 min"]
 
 
-def test_tables_read_well(tmp_path):
-    path = tmp_path / "table.csv"
-    path.write_text(
-        "data,d,bits,full_ms,full_ms_paper,full_ms_paper_std,recall@10,recall@10_std,note\n"
-        "x,32768,1600,250.1,544,3.5,0.51234,0.0012,\n"
-        "x,1000,800,- (4.0 TiB),,,0.5,,\n"
+def test_an_interrupted_run_is_on_the_page_and_says_so(tmp_path):
+    rows = retrieval_rows(RECALLS)
+    write_experiment(tmp_path / "cifar10", rows, config=CONFIG)
+    description = json.loads((tmp_path / "cifar10" / "experiment.json").read_text())
+    description["labels"] |= {"not-run-yet": "lsh", "nor-this": "lsh"}
+    (tmp_path / "cifar10" / "experiment.json").write_text(json.dumps(description))
+    document, _, _ = page_of(tmp_path)
+    assert "Incomplete: 2 of its cells have not been run" in document.texts["experiment-cifar10"]
+
+
+def test_tables_read_well():
+    frame = pd.DataFrame(
+        {
+            "data": ["x", "x"],
+            "d": [32768, 1000],
+            "n_bits": [1600, 800],
+            "full_ms": [250.1, "- (4.0 TiB)"],
+            "full_ms_paper": [544, None],
+            "full_ms_paper_std": [3.5, None],
+            "recall@10": [0.51234, 0.5],
+            "recall@10_std": [0.0012, None],
+            "note": [None, None],
+        }
     )
-    grid = read_grid(path)
-    assert grid.columns == ["d", "bits", "full ms", "recall@10"]
+    grid = grid_of(frame)
+    assert grid.columns == ["d", "n bits", "full ms", "recall@10"]
     assert [cell.plain for cell in grid.lines[0]] == ["2^15", "1,600", "250 (544 ± 3.5)", "0.512 ± 0.001"]
     assert [cell.plain for cell in grid.lines[1]] == ["1,000", "800", "- (4.0 TiB)", "0.500"]
     assert [cell.key for cell in grid.lines[0]][:2] == [32768.0, 1600.0]
@@ -393,7 +492,7 @@ def run(*args, code=0):
 
 
 def test_nothing_to_report_is_told_in_a_line(tmp_path):
-    for folder, said in ((tmp_path, "holds no results"), (tmp_path / "absent", "no such folder")):
+    for folder, said in ((tmp_path, "no results there"), (tmp_path / "absent", "no such folder")):
         output = run(folder, code=2)
         assert output.startswith(f"error: {folder}: {said}")
         assert output.count("\n") == 1
@@ -415,7 +514,7 @@ def test_default_folder_is_that_of_quick_runs(results, tmp_path, monkeypatch):
 
 
 def test_report_of_a_real_run(tmp_path):
-    few = ["--set", "seeds=[0, 1]", "--set", "bits=[32]", "--set", "data.keep_dims=64"]
+    few = ["--set", "seeds=[0, 1]", "--set", "n_bits=[32]", "--set", "data.keep_dims=64"]
     few += ["--set", "encoders=[cbe-rand, lsh]", "--set", "fixed=[bits]"]
     config = str(ROOT / "configs" / "flickr.yaml")
     arguments = ["run", config, "--scale", "smoke", "--out", str(tmp_path), *few]
@@ -423,7 +522,7 @@ def test_report_of_a_real_run(tmp_path):
     output = run(tmp_path / "smoke")
     assert output == "".join(f"wrote {tmp_path}/smoke/{name}\n" for name in ("index.html", "REPORT.md"))
     document = Document((tmp_path / "smoke" / "index.html").read_text())
-    assert "synthetic stand-in: 1,000 database rows" in document.texts["experiment-flickr"]
+    assert "synthetic surrogate: 1,000 database rows" in document.texts["experiment-flickr"]
     assert sum(address.startswith("data:image/png") for address in document.loaded) == 2
     assert "recall@100" in document.texts["experiment-flickr"]
 
@@ -439,11 +538,11 @@ def test_readme_parts_come_from_rows(results, tmp_path):
     assert text.startswith("# x\n\n<!-- generated: claims -->\n| claim | the paper says |")
     assert "\nold\n" not in text
     assert "\n<!-- end -->\nkept\n<!-- generated: advice -->\nDrawn from the rows" in text
-    claims = gathered(judge(load_experiments(results)))
+    claims = summarise(judge(load_experiments(results)))
     lines = [line for line in text.splitlines() if line.startswith("|")][2 : 2 + len(claims)]
     for claim, line in zip(claims, lines, strict=True):
         assert line.startswith(f"| {claim.first.claim} |")
-        assert line.endswith(f"| **{claim.verdict}** |")
+        assert line.endswith(f"| **{claim.outcome}** |")
     assert updated(text, results, path) == text
     assert updated(text.replace("cbe-opt (1 of 1)", "cbe-opt (2 of 1)"), results, path) == text, "a wrong block differs"
     assert run(results, "--readme", path) == f"wrote {path}\n"
@@ -452,7 +551,7 @@ def test_readme_parts_come_from_rows(results, tmp_path):
 
 def test_table_2_in_a_readme_has_the_papers_times_beside(results, tmp_path):
     text = updated("<!-- generated: table2 -->\n<!-- end -->", results, tmp_path / "README.md")
-    assert "| d | bits | circulant ms |\n| --- | --- | --- |\n| 2^15 | 2^15 | 1 (1.11) |\n" in text
+    assert "| d | n bits | circulant ms |\n| --- | --- | --- |\n| 2^15 | 2^15 | 1 (1.11) |\n" in text
     text = updated("<!-- generated: summary -->\n<!-- end -->", results, tmp_path / "README.md")
     assert re.search(r"\*\*\d+\*\* reproduced, \*\*\d+\*\* not reproduced", text)
 
