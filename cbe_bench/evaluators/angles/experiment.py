@@ -1,268 +1,204 @@
 """Experiments on the angle estimate: simulated pairs, and all pairs of some features.
 
-A simulation cell is one method on one kind of pair in some dimensions: all angles and all numbers of bits at once. A
-feature cell is one draw of one encoder on the features: all their pairs, at every number of bits.
+A simulation cell is one method on one kind of pair in some dimension: all angles and all code lengths at once. A
+feature cell is one draw of one encoder on a sample of the features: all their pairs, at every code length.
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property, partial
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
-import cbe_bench
-from cbe_bench.config import AnglesConfig
+from cbe_bench.core.code_version import code_version
 from cbe_bench.core.errors import InputError
-from cbe_bench.core.results import Row
-from cbe_bench.data.features import Features, Matrix
-from cbe_bench.data.splits import PROTOCOLS, Split
-from cbe_bench.data.view import PreparedData, Tick
-from cbe_bench.encoders import Encoder, make_encoder
-from cbe_bench.evaluators.angles import DELTA, METHODS, Method, estimates, simulate
-from cbe_bench.evaluators.distortion import TrueAngles, angle_errors, true_angles
-from cbe_bench.evaluators.pairs import KINDS, make_plane
-from cbe_bench.evaluators.theory import iid_variance
-from cbe_bench.kernels.parallel import blas_threads, thread_count
-from cbe_bench.runner.common import (
-    BASE_BYTES,
-    OPERATIONS_A_SECOND,
-    BaseCell,
-    BasePlan,
-    Reporter,
-    derive_seed,
-    done_keys,
-    run_pending,
+from cbe_bench.core.progress import Progress, Reporter
+from cbe_bench.core.report import Report
+from cbe_bench.core.results import Results
+from cbe_bench.core.runner import BASE_BYTES, OPERATIONS_PER_SECOND, Cell, Metrics
+from cbe_bench.core.statistics import log_variance_error
+from cbe_bench.encoders import encoder_classes, make_encoder
+from cbe_bench.evaluators.angles.claims import CLAIMS
+from cbe_bench.evaluators.angles.config import AnglesConfig
+from cbe_bench.evaluators.angles.distortion import Sample, draw_sample, evaluate_features
+from cbe_bench.evaluators.angles.figures import angles_report
+from cbe_bench.evaluators.angles.methods import FEATURE_METHODS, METHODS
+from cbe_bench.evaluators.angles.pairs import PAIRS
+from cbe_bench.evaluators.angles.rows import (
+    FeaturesRow,
+    FeaturesSpec,
+    SimulationRow,
+    SimulationSpec,
+    features_rows,
+    simulations,
 )
+from cbe_bench.evaluators.angles.simulation import evaluate_simulation
+from cbe_bench.evaluators.angles.theory import DELTA, iid_variance
+from cbe_bench.evaluators.base import Experiment, Measurement, register
 
 ANGLES = tuple(twelfths * math.pi / 12 for twelfths in (1, 2, 3, 4, 6, 8, 10))
-_SHOWN = 3
-"""The angle that progress is told of: pi/3."""
-FEATURE_METHODS = ("lsh", "cbe-rand", "cbe-rand without D", "cbe-orth", "hd3")
-_FEWEST_BITS = 16
+"""Angles of simulated pairs, in radians."""
+_SUMMARISED = 3
+"""Position of the angle that a finished cell reports: pi/3."""
+_SHORTEST_CODE = 16
 """Codes of features are at least this long."""
-_VERSION = 2
-"""Part of every key: to be raised by a change that changes the numbers."""
-_SECONDS_A_VALUE = 6e-8
-"""What one thread needs for one simulated value; forecasts rest on it and are rough."""
+_SECONDS_PER_VALUE = 6e-8
+"""What one thread needs for one simulated value; estimates of time rest on it and are rough."""
+_MODULES = "cbe_bench.evaluators.angles"
 
 
-@dataclass(frozen=True, kw_only=True)
-class SimulationCell(BaseCell):
-    """One method on one kind of pair."""
-
-    n_features: int
-    pair: str
-    method: Method
-    draws: int
-    bits: list[int]
-    seed: int
-
-    def describe(self) -> str:
-        """Name the cell for a person."""
-        return f"{self.method.label}, {self.pair} pair, d = {self.n_features:,}"
+def code_lengths(d: int, least: int = 1) -> tuple[int, ...]:
+    """Return d, its halves down to d/16, and quarters from there down to `least`, rising."""
+    shifts = [0, 1, 2, 3, *range(4, d.bit_length(), 2)]
+    return tuple(sorted({d >> shift for shift in shifts if d >> shift >= least} | {d}))
 
 
-@dataclass(frozen=True, kw_only=True)
-class FeatureCell(BaseCell):
-    """One draw of one encoder on the features."""
+@register
+class AnglesExperiment(Experiment):
+    """How well codes estimate angles: of simulated pairs, and of all pairs of a sample of features."""
 
-    method: Method
-    draw: int
-    bits: list[int]
-    seed: int
-
-    def describe(self) -> str:
-        """Name the cell for a person."""
-        return f"{self.method.label}, features, draw {self.draw}"
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Some rows of the features and the angles between them."""
-
-    X: Matrix
-    truth: TrueAngles
-
-
-@dataclass(frozen=True)
-class Plan(BasePlan):
-    """An experiment on angles laid out: features first, since a bad file is found as they are read."""
-
+    kind = "angles"
+    config_class = AnglesConfig
+    row_classes = (SimulationRow, FeaturesRow)
+    claims = CLAIMS
+    judged_at_smoke: ClassVar[bool] = True
     config: AnglesConfig
-    cells: list[SimulationCell | FeatureCell]
-    pending: list[SimulationCell | FeatureCell]
 
     @property
     def headline(self) -> str:
         """Say in a line what is to be run."""
-        dims = ", ".join(f"{d:,}" for d in (*self.config.dims, *self.config.flat_dims))
+        config, features = self.config, self.features
+        dims = ", ".join(f"{d:,}" for d in (*config.dims, *config.flat_dims))
         return (
-            f"pairs of vectors, d = {dims}; {self.features.name} ({self.features.kind}): all pairs of "
-            f"{_n_vectors(self.config, self.features):,} rows, d = {self.config.n_features:,}; {len(self.cells)} cells"
+            f"simulated pairs, d = {dims}; {features.name} ({features.kind}): all pairs of {self._n_vectors:,} rows, "
+            f"d = {config.n_features:,}"
         )
 
-    @cached_property
-    def sample(self) -> Sample:
-        """A random sample of the features: rows of unit length, checked, and their angles."""
-        seed, none = derive_seed("rows", self.config.seed), np.empty(0, np.int64)
-        n = _n_vectors(self.config, self.features)
-        rows = np.sort(np.random.default_rng(seed).choice(self.features.n_rows, n, replace=False))
-        split = Split(queries=rows, database=none, learn=none)
-        kept = self.config.n_features if self.config.n_features != self.features.n_features else None
-        X = PreparedData(self.features, split, PROTOCOLS["paper"], seed=seed, n_dims=kept).queries()
-        with blas_threads(thread_count()):
-            return Sample(X, true_angles(X))
+    @property
+    def _n_vectors(self) -> int:
+        return min(self.config.vectors, self.features.n_rows)
+
+    def cells(self, stage: str, rows: Sequence[Any]) -> list[Cell]:
+        """List the cells: those of features first, since a bad file is found as they are read."""
+        for found, what in ((self.features.n_rows, "row"), (self.config.n_features, "dimension")):
+            if found < 2:
+                raise InputError(f"{self.features.source}: {found} {what}; angles need at least 2")
+        draws = range(self.config.feature_draws)
+        on_features = [self._features_cell(method, draw) for method in FEATURE_METHODS for draw in draws]
+        return [*on_features, *self._simulation_cells()]
+
+    def _simulation_cells(self) -> Iterator[Cell]:
+        """List the simulations: every method on every kind of pair, lsh on one, since all are alike to it."""
+        config = self.config
+        for d in config.dims:
+            yield self._simulation_cell("lsh", "dense", d, config.draws)
+            for pair in PAIRS:
+                for method in METHODS:
+                    if method != "lsh":
+                        yield self._simulation_cell(method, pair, d, config.draws)
+        for d in config.flat_dims:
+            if d not in config.dims:
+                yield self._simulation_cell("cbe-rand", "flat", d, config.flat_draws)
+
+    def _simulation_cell(self, method: str, pair: str, d: int, draws: int) -> Cell:
+        n_bits, threads = code_lengths(d), self.resources.n_threads
+        spec = SimulationSpec(
+            method=method,
+            pair=pair,
+            n_features=d,
+            n_bits=n_bits,
+            angles_rad=ANGLES,
+            draws=draws,
+            delta=DELTA,
+            seed=self.config.seed,
+        )
+        return Cell(
+            spec=spec,
+            row_class=SimulationRow,
+            code=code_version([f"{_MODULES}.simulation"]),
+            label=method,
+            title=f"{method}, {pair} pair, d = {d:,}",
+            memory_bytes=BASE_BYTES + threads * max(d, 1 << 18) * 40 + 40 * draws * len(ANGLES) * len(n_bits),
+            seconds=draws * d * _SECONDS_PER_VALUE / threads,
+            group="simulations",
+        )
+
+    def _features_cell(self, method: str, draw: int) -> Cell:
+        d, n = self.config.n_features, self._n_vectors
+        name = METHODS[method].encoder
+        encoder = make_encoder(name, n_bits=d)
+        spec = FeaturesSpec(
+            method=method,
+            data_hash=self.features.content_hash(),
+            n_rows=self.features.n_rows,
+            n_vectors=n,
+            n_features=d,
+            n_bits=code_lengths(d, _SHORTEST_CODE),
+            draw=draw,
+            seed=self.config.seed,
+        )
+        return Cell(
+            spec=spec,
+            row_class=FeaturesRow,
+            code=code_version([encoder_classes()[name].__module__, f"{_MODULES}.distortion"]),
+            label=method,
+            title=f"{method}, features, draw {draw}",
+            memory_bytes=BASE_BYTES + encoder.memory_bytes(d) + n * (20 * d + 48 * n),
+            seconds=2 * n * encoder.work(d) / (OPERATIONS_PER_SECOND * self.resources.n_threads),
+            group="features",
+        )
+
+    def prepare(self, cells: Sequence[Cell], reporter: Reporter) -> Sample | None:
+        """Draw the sample that the feature cells share; simulations need none."""
+        if not isinstance(cells[0].spec, FeaturesSpec):
+            return None
+        return draw_sample(self.features, self._n_vectors, self.config.n_features, self.config.seed)
+
+    def evaluate(self, cell: Cell, context: Sample | None, progress: Progress) -> Metrics:
+        """Return the metrics of a cell."""
+        if isinstance(cell.spec, SimulationSpec):
+            return evaluate_simulation(cell.spec, progress)
+        assert isinstance(cell.spec, FeaturesSpec)
+        assert context is not None
+        return evaluate_features(cell.spec, context, progress)
+
+    def summarise(self, row: SimulationRow | FeaturesRow) -> str:
+        """Say how far angles are off, or how the variance compares with that of independent bits."""
+        if isinstance(row, FeaturesRow):
+            mean, worst = row.mean_error_over_pi[-1], row.worst_error_over_pi[-1]
+            return f"mean error of angles {mean:.4f} pi, worst {worst:.4f} pi"
+        k = row.n_bits[-1]
+        ratio = row.variance[_SUMMARISED][-1] / iid_variance(row.angles_rad[_SUMMARISED], k)
+        return f"variance at pi/3 and {k:,} bits is {ratio:.3g} times that of independent bits"
+
+    @classmethod
+    def report(cls, results: Results) -> Report:
+        """Return the tables and figures of mean, variance, sign flips, tails and features."""
+        return angles_report(results)
+
+    @classmethod
+    def measurements(cls, results: Results) -> Iterator[Measurement]:
+        """Yield the variances of simulations, and the mean errors of features over draws."""
+        for row in simulations(results.rows):
+            yield _variance(row)
+        rows = features_rows(results.rows)
+        for method in dict.fromkeys(row.method for row in rows):
+            yield _mean_error([row for row in rows if row.method == method])
 
 
-def _n_vectors(config: AnglesConfig, features: Features) -> int:
-    return min(config.vectors, features.n_rows)
+def _variance(row: SimulationRow) -> Measurement:
+    """Return the variance at the longest code and the angle in the middle, with two standard errors."""
+    middle = len(row.angles_rad) // 2
+    value = row.variance[middle][-1]
+    factor = float(np.exp(2 * log_variance_error(row.kurtosis[middle][-1], row.draws)))
+    subject = f"{row.label}, {row.pair} pair, d = {row.n_features:,}, {row.draws:,} draws"
+    return Measurement(subject, "variance of the angle estimate", value, value / factor, value * factor)
 
 
-def make_plan(
-    config: AnglesConfig, scale: str, features: Features, rows_file: Path, *, rerun: str | None = None
-) -> Plan:
-    """List the cells of an experiment and which are still to run."""
-    for found, what in ((features.n_rows, "row"), (config.n_features, "dimension")):
-        if found < 2:
-            raise InputError(f"{features.source}: {found} {what}; angles need at least 2")
-    cells: list[SimulationCell | FeatureCell] = [*_plan_features(config, features), *_plan_simulations(config)]
-    done = done_keys(rows_file, rerun)
-    pending = [cell for cell in cells if cell.key not in done]
-    return Plan(config=config, scale=scale, features=features, cells=cells, pending=pending)
-
-
-def numbers_of_bits(d: int, least: int = 1) -> list[int]:
-    """Return d, its halves down to d/16, and quarters from there down to `least`, rising."""
-    shifts = [0, 1, 2, 3, *range(4, d.bit_length(), 2)]
-    return sorted({d >> shift for shift in shifts if d >> shift >= least} | {d})
-
-
-def _plan_simulations(config: AnglesConfig) -> list[SimulationCell]:
-    """List the simulations: every method on every kind of pair, lsh on one, since all are alike to it."""
-    cells = []
-    for d in config.dims:
-        cells.append(_simulation("dense", METHODS["lsh"], d, config.draws, config.seed))
-        others = [method for label, method in METHODS.items() if label != "lsh"]
-        cells += [_simulation(kind, method, d, config.draws, config.seed) for kind in KINDS for method in others]
-    flat = [d for d in config.flat_dims if d not in config.dims]
-    return cells + [_simulation("flat", METHODS["cbe-rand"], d, config.flat_draws, config.seed) for d in flat]
-
-
-def _simulation(kind: str, method: Method, d: int, draws: int, seed: int) -> SimulationCell:
-    bits = numbers_of_bits(d)
-    identity = {
-        "experiment": "angles",
-        "part": "simulation",
-        "version": cbe_bench.__version__,
-        "simulation_version": _VERSION,
-        "data": "simulated pairs",
-        "data_kind": "simulated",
-        "n_features": d,
-        "pair": kind,
-        "method": method.label,
-        "draws": draws,
-        "angles": list(ANGLES),
-        "bits": bits,
-        "delta": DELTA,
-        "seed": seed,
-    }
-    return SimulationCell(
-        n_features=d,
-        pair=kind,
-        method=method,
-        draws=draws,
-        bits=bits,
-        seed=seed,
-        memory_bytes=BASE_BYTES + thread_count() * max(d, 1 << 18) * 40 + 40 * draws * len(ANGLES) * len(bits),
-        seconds=draws * d * _SECONDS_A_VALUE / thread_count(),
-        identity=identity,
-    )
-
-
-def _plan_features(config: AnglesConfig, features: Features) -> list[FeatureCell]:
-    """List the feature cells: every encoder, drawn a number of times."""
-    methods = [METHODS[label] for label in FEATURE_METHODS]
-    return [_feature_cell(config, features, method, draw) for method in methods for draw in range(config.feature_draws)]
-
-
-def _feature_cell(config: AnglesConfig, features: Features, method: Method, draw: int) -> FeatureCell:
-    d, n = config.n_features, _n_vectors(config, features)
-    bits = numbers_of_bits(d, _FEWEST_BITS)
-    encoder = _encoder(method, d, 0)
-    identity = {
-        "experiment": "angles",
-        "part": "features",
-        "version": cbe_bench.__version__,
-        "dataset": features.content_hash(),
-        "rows": features.n_rows,
-        "n_vectors": n,
-        "n_features": d,
-        "method": method.label,
-        "bits": bits,
-        "draw": draw,
-        "seed": config.seed,
-    }
-    return FeatureCell(
-        method=method,
-        draw=draw,
-        bits=bits,
-        seed=config.seed,
-        memory_bytes=BASE_BYTES + encoder.memory_bytes(d) + n * (20 * d + 48 * n),
-        seconds=2 * n * encoder.work(d) / (OPERATIONS_A_SECOND * thread_count()),
-        identity=identity,
-    )
-
-
-def _encoder(method: Method, n_bits: int, seed: int) -> Encoder:
-    return make_encoder(method.family, n_bits=n_bits, random_state=seed)
-
-
-def run_plan(
-    plan: Plan, rows_file: Path, reporter: Reporter, *, rerun: str | None = None, timeout: float | None = None
-) -> Plan:
-    """Run the pending cells, whether anew or not; every one ends in a row, appended before the next begins."""
-    run_pending(plan, rows_file, reporter, partial(_work, plan), _line, timeout)
-    return plan
-
-
-def _work(plan: Plan, cell: SimulationCell | FeatureCell) -> Callable[[Tick], Row]:
-    return partial(_simulate, cell) if isinstance(cell, SimulationCell) else partial(_encode, cell, plan.sample)
-
-
-def _simulate(cell: SimulationCell, tick: Tick) -> Row:
-    plane = make_plane(cell.pair, cell.n_features, derive_seed("pair", cell.seed, cell.pair, cell.n_features))
-    seed = derive_seed("draws", cell.seed, cell.pair, cell.n_features, cell.method.label)
-    counts, spreads = simulate(plane, cell.method, list(ANGLES), cell.bits, cell.draws, seed, tick)
-    return {"spreads": spreads, **estimates(counts, list(ANGLES), cell.bits)}
-
-
-def _encode(cell: FeatureCell, sample: Sample, tick: Tick) -> Row:
-    seed = derive_seed("features", cell.seed, cell.method.label, cell.draw)
-    encoder = _encoder(cell.method, cell.bits[-1], seed).fit(sample.X)
-    if not cell.method.flips:
-        encoder.signs_[:] = 1
-    signs, truth = encoder.transform(sample.X), sample.truth
-    tick(0.9)
-    with blas_threads(thread_count()):
-        means, worst = angle_errors(signs, truth, cell.bits)
-    return {
-        "mean_error": means,
-        "worst_error": worst,
-        "pairs": len(truth.angles),
-        "spread_range": [float(truth.spreads.min()), float(truth.spreads.max())],
-        "angle_range": [float(truth.angles.min()), float(truth.angles.max())],
-        "share_with_hypothesis": [truth.share_with_hypothesis(k) for k in cell.bits],
-    }
-
-
-def _line(row: Row) -> str:
-    """Tell how a cell ended."""
-    k = row["bits"][-1]
-    if row["part"] == "features":
-        text = f"angles off by {row['mean_error'][-1]:.4f} pi on average, {row['worst_error'][-1]:.4f} at worst"
-    else:
-        ratio = row["variance"][_SHOWN][-1] / iid_variance(ANGLES[_SHOWN], k)
-        text = f"variance at pi/3 and {k:,} bits {ratio:.3g} times that of independent bits"
-    return f"{text}  ({row['seconds']:.1f} s)"
+def _mean_error(rows: list[FeaturesRow]) -> Measurement:
+    """Return the mean error at the longest code, averaged over draws, with two standard errors."""
+    first, errors = rows[0], [row.mean_error_over_pi[-1] for row in rows]
+    mean = float(np.mean(errors))
+    half = 2 * float(np.std(errors, ddof=1)) / math.sqrt(len(errors)) if len(errors) > 1 else math.inf
+    subject = f"{first.label}, all pairs of {first.n_vectors:,} features, d = {first.n_features:,}"
+    return Measurement(subject, "mean error of angles, pi", mean, mean - half, mean + half)

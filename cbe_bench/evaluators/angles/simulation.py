@@ -1,24 +1,27 @@
-"""The angle estimate by simulation: a fixed pair, many independent draws of an embedding, the share of differing bits.
+"""The angle estimate by simulation: a fixed pair, many draws of an embedding, the fraction of differing bits.
 
 A draw is a new r and new sign flips (for hd3, new sign flips of all rounds). From one projection of the plane of the
-pair, all angles and all numbers of bits up to d follow: the first k bits are the code of k bits. Draws are projected in
+pair, all angles and all code lengths up to d follow: the first k bits are the code of k bits. Draws are projected in
 blocks of rows, each block from its own seed, so the numbers do not depend on threads.
 
 Rows of a full Gaussian matrix project an orthonormal basis to independent Gaussian numbers, whatever the basis; for lsh
 these are drawn directly. It is the control: its variance is that of independent bits, exactly.
 """
 
-from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy.fft
 from numba import njit
 from numpy.typing import NDArray
 
-from cbe_bench.data.view import Tick
-from cbe_bench.evaluators.pairs import Plane, cosine_and_sine
-from cbe_bench.evaluators.theory import difference_chance, iid_variance, tail_deviation
+from cbe_bench.core.progress import Progress, no_progress
+from cbe_bench.core.runner import derive_seed
+from cbe_bench.evaluators.angles.methods import METHODS, Method
+from cbe_bench.evaluators.angles.pairs import Plane, cosine_and_sine, make_plane
+from cbe_bench.evaluators.angles.rows import SimulationSpec
+from cbe_bench.evaluators.angles.theory import difference_probability, iid_variance, tail_deviation
 from cbe_bench.kernels.hadamard import transform
 from cbe_bench.kernels.parallel import for_slices, slices, thread_count
 from cbe_bench.kernels.random import fill_gaussian
@@ -26,47 +29,41 @@ from cbe_bench.kernels.random import fill_gaussian
 Values = NDArray[np.float32]
 Signs = NDArray[np.int8]
 
-SIGMAS = (2.0, 3.0)
+SIGMAS = (2, 3)
 """Deviations whose frequency is counted, in standard deviations of independent bits."""
-DELTA = 0.05
-"""The chance at which Theorem 2 is taken."""
 _BLOCK_VALUES = 1 << 18
-"""Numbers projected at once by a thread."""
+"""Values projected at once by a thread."""
 _ROUNDS = 3
+"""Rounds of sign flips and Hadamard transforms of hd3."""
 
 
-@dataclass(frozen=True)
-class Method:
-    """An embedding, with or without its sign flips, of vectors as they are or after a random Hadamard transform."""
-
-    family: str
-    flips: bool = True
-    precondition: bool = False
-
-    @property
-    def label(self) -> str:
-        """What tables and figures call it."""
-        return self.family + (" without D" if not self.flips else "") + (" after HD'" if self.precondition else "")
-
-
-METHODS = {
-    method.label: method
-    for method in (
-        Method("lsh"),
-        Method("cbe-rand"),
-        Method("cbe-orth"),
-        Method("hd3"),
-        Method("cbe-rand", flips=False),
-        Method("cbe-rand", precondition=True),
-        Method("cbe-rand", flips=False, precondition=True),
-    )
-}
+def evaluate_simulation(spec: SimulationSpec, progress: Progress = no_progress) -> dict[str, Any]:
+    """Simulate a method on a kind of pair and return the metrics of a `SimulationRow`."""
+    axes = (spec.seed, spec.pair, spec.n_features)
+    plane = make_plane(spec.pair, spec.n_features, derive_seed("pair", *axes))
+    seed = derive_seed("draws", *axes, spec.method)
+    counts, flatness = simulate(plane, METHODS[spec.method], spec.angles_rad, spec.n_bits, spec.draws, seed, progress)
+    return {"flatness": flatness, **estimates(counts, spec.angles_rad, spec.n_bits, spec.delta)}
 
 
 def circulant_projection(a: Values, b: Values, spectrum: NDArray[np.complex64], signs: Signs) -> tuple[Values, Values]:
-    """Return circ(r) D a and circ(r) D b for each draw: a row of `spectrum`, the rfft of r, and a row of `signs`.
+    """Project two vectors by circ(r) D, for each draw of r and D.
 
-    The two real vectors ride in one complex transform, as its real and its imaginary part.
+    The two real vectors are the real and the imaginary part of one complex transform.
+
+    Parameters
+    ----------
+    a, b : array of shape (d,) or (n, d)
+        The vectors, the same or others for each draw.
+    spectrum : array of shape (n, d // 2 + 1)
+        The rfft of r of each draw.
+    signs : array of shape (n, d)
+        The diagonal of D of each draw.
+
+    Returns
+    -------
+    u, v : array of shape (n, d)
+        circ(r) D a and circ(r) D b.
     """
     d = signs.shape[1]
     both = np.empty(signs.shape, np.complex64)
@@ -80,7 +77,20 @@ def circulant_projection(a: Values, b: Values, spectrum: NDArray[np.complex64], 
 
 
 def hadamard_projection(a: Values, signs: Signs) -> Values:
-    """Return H D ... H D a / sqrt(d)^rounds for each draw: the sign flips signs[draw, round]."""
+    """Project a vector by rounds of sign flips and normalised Hadamard transforms, for each draw of the signs.
+
+    Parameters
+    ----------
+    a : array of shape (d,) or (n, d)
+        The vector, the same or another for each draw.
+    signs : array of shape (n, rounds, d)
+        The sign flips.
+
+    Returns
+    -------
+    array of shape (n, d)
+        H D ... H D a / sqrt(d)^rounds.
+    """
     n, rounds, d = signs.shape
     values = np.empty((n, d), np.float32)
     values[:] = a
@@ -97,24 +107,33 @@ def _transform_rows(values, signs, d):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def count_differences(u, v, cosines, sines, bits, counts):  # type: ignore[no-untyped-def]
-    """Count the differing ones among the first bits: counts[draw, angle, k] for each k of the rising `bits`.
+def count_differences(u, v, cosines, sines, n_bits, counts):  # type: ignore[no-untyped-def]
+    """Count how many of the first k bits of a pair differ; a value >= 0 is bit 1.
 
-    u and v are the projections of the basis; a value >= 0 is bit 1.
+    Parameters
+    ----------
+    u, v : array of shape (n, d)
+        Projections of the basis, a row for each draw.
+    cosines, sines : array of shape (m,)
+        Of the angles.
+    n_bits : integer array of shape (l,)
+        Code lengths k, rising.
+    counts : integer array of shape (n, m, l)
+        The output.
     """
     for i in range(u.shape[0]):
         for m in range(cosines.shape[0]):
             total = first = 0
-            for j in range(bits.shape[0]):
-                for t in range(first, bits[j]):
+            for j in range(n_bits.shape[0]):
+                for t in range(first, n_bits[j]):
                     total += (u[i, t] >= 0) != (cosines[m] * u[i, t] + sines[m] * v[i, t] >= 0)
-                first = bits[j]
+                first = n_bits[j]
                 counts[i, m, j] = total
 
 
 @njit(nogil=True, cache=True)
-def _add_spreads(a, b, cosines, sines, totals):  # type: ignore[no-untyped-def]
-    """Add to totals[angle] the spread of the pair in each row of the unit vectors a and b."""
+def _add_flatness(a, b, cosines, sines, totals):  # type: ignore[no-untyped-def]
+    """Add to totals[angle] the flatness of the pair in each row of the basis a, b."""
     for i in range(a.shape[0]):
         largest_x = np.abs(a[i]).max()
         for m in range(cosines.shape[0]):
@@ -130,56 +149,69 @@ def _gaussian(rng: np.random.Generator, shape: tuple[int, ...]) -> Values:
     return out
 
 
-def _flips(rng: np.random.Generator, shape: tuple[int, ...], wanted: bool = True) -> Signs:
-    return 2 * rng.integers(0, 2, shape, dtype=np.int8) - 1 if wanted else np.ones(shape, np.int8)
+def _signs(rng: np.random.Generator, shape: tuple[int, ...], flips: bool = True) -> Signs:
+    return 2 * rng.integers(0, 2, shape, dtype=np.int8) - 1 if flips else np.ones(shape, np.int8)
 
 
 def _precondition(a: Values, b: Values, rng: np.random.Generator, n: int) -> tuple[Values, Values]:
-    signs = _flips(rng, (n, 1, len(a)))
+    signs = _signs(rng, (n, 1, len(a)))
     return hadamard_projection(a, signs), hadamard_projection(b, signs)
 
 
 def _project(method: Method, a: Values, b: Values, rng: np.random.Generator, n: int) -> tuple[Values, Values]:
-    """Return the projections of the basis under n draws of the embedding; a and b are vectors, or one row a draw."""
+    """Return the projections, of shape (n, d), of a basis under n draws; a and b may have a row for each draw."""
     d = a.shape[-1]
-    if method.family == "lsh":
+    if method.encoder == "lsh":
         u, v = _gaussian(rng, (2, n, d))
         return u, v
-    if method.family == "hd3":
-        signs = _flips(rng, (n, _ROUNDS, d))
+    if method.encoder == "hd3":
+        signs = _signs(rng, (n, _ROUNDS, d))
         return hadamard_projection(a, signs), hadamard_projection(b, signs)
     spectrum = scipy.fft.rfft(_gaussian(rng, (n, d)), axis=1)
-    if method.family == "cbe-orth":
+    if method.encoder == "cbe-orth":
         spectrum /= np.abs(spectrum)
-    return circulant_projection(a, b, spectrum, _flips(rng, (n, d), method.flips))
-
-
-def _quiet(share: float) -> None:
-    pass
+    return circulant_projection(a, b, spectrum, _signs(rng, (n, d), method.sign_flips))
 
 
 def simulate(
     plane: Plane,
     method: Method,
-    angles: list[float],
-    bits: list[int],
+    angles: tuple[float, ...],
+    n_bits: tuple[int, ...],
     draws: int,
     seed: int,
-    tick: Tick = _quiet,
-) -> tuple[NDArray[np.int32], list[float]]:
-    """Draw the embedding many times and count differing bits.
+    progress: Progress = no_progress,
+) -> tuple[NDArray[np.int32], tuple[float, ...]]:
+    """Draw an embedding many times and count the bits in which the codes of a pair differ.
+
+    Parameters
+    ----------
+    plane : Plane
+        The plane of the pair, in d dimensions.
+    method : Method
+        The embedding.
+    angles : tuple of float
+        Angles of the pair, in radians.
+    n_bits : tuple of int
+        Code lengths, rising, at most d.
+    draws : int
+        Independent draws of the embedding.
+    seed : int
+        Decides all draws.
+    progress : Progress
+        Called with the fraction of draws that are done.
 
     Returns
     -------
-    counts : array of shape (draws, angles, bits)
+    counts : array of shape (draws, angles, code lengths)
         How many of the first k bits differ.
-    spreads : list of float
-        For each angle, the spread of the pair as the embedding meets it, on average over draws.
+    flatness : tuple of float
+        For each angle, the flatness rho of the pair as the embedding sees it, averaged over draws.
     """
     d = len(plane.a)
     a, b = plane.a.astype(np.float32), plane.b.astype(np.float32)
     cosines, sines = np.array([cosine_and_sine(theta) for theta in angles], np.float32).T.copy()
-    counts = np.empty((draws, len(angles), len(bits)), np.int32)
+    counts = np.empty((draws, len(angles), len(n_bits)), np.int32)
     blocks = slices(draws, max(1, _BLOCK_VALUES // d))
     totals = np.zeros((len(blocks), len(angles)))
 
@@ -191,41 +223,60 @@ def simulate(
             basis = a, b
             if method.precondition:
                 basis = _precondition(a, b, rng, n)
-                _add_spreads(*basis, cosines, sines, totals[number])
+                _add_flatness(*basis, cosines, sines, totals[number])
             u, v = _project(method, *basis, rng, n)
-            count_differences(u, v, cosines, sines, np.asarray(bits), counts[block])
+            count_differences(u, v, cosines, sines, np.asarray(n_bits), counts[block])
 
     for group in slices(len(blocks), 4 * thread_count()):
         for_slices(partial(run, range(group.start, group.stop)), group.stop - group.start, 1)
-        tick(group.stop / len(blocks))
-    spreads = totals.sum(axis=0) / draws if method.precondition else [plane.spread(theta) for theta in angles]
-    return counts, [float(value) for value in spreads]
+        progress(group.stop / len(blocks))
+    flatness = totals.sum(axis=0) / draws if method.precondition else [plane.flatness(theta) for theta in angles]
+    return counts, tuple(float(rho) for rho in flatness)
 
 
-def estimates(counts: NDArray[np.int32], angles: list[float], bits: list[int]) -> dict[str, list]:
-    """Return what the draws say of the share of differing bits.
+def estimates(
+    counts: NDArray[np.int32], angles: tuple[float, ...], n_bits: tuple[int, ...], delta: float
+) -> dict[str, tuple]:
+    """Return what the draws say of the fraction of differing bits, rounded far below what they can resolve.
 
-    At the most bits, for each angle: its mean, and how many draws are off by more than some standard deviations of
-    independent bits. As tables of angles x bits: its variance and kurtosis, from which intervals follow (where all
-    draws are the same, 1 as for two values), and how many draws are off by more than Theorem 2 allows. Rounded far
-    below what the draws can tell.
+    Parameters
+    ----------
+    counts : array of shape (draws, angles, code lengths)
+        Differing bits, from `simulate`.
+    angles : tuple of float
+        In radians.
+    n_bits : tuple of int
+        Code lengths.
+    delta : float
+        The probability at which Theorem 2 is taken.
+
+    Returns
+    -------
+    dict of tuples
+        At the longest code, for each angle: the mean, and how many draws are off by more than some standard deviations
+        of independent bits. For each angle and code length: the variance, the kurtosis (1, as for two values, where
+        all draws are the same), and how many draws are off by more than Theorem 2 allows.
     """
-    shares = counts / np.asarray(bits)
-    variance = shares.var(axis=0, ddof=1)
-    fourth = ((shares - shares.mean(axis=0)) ** 4).mean(axis=0)
+    fractions = counts / np.asarray(n_bits)
+    variance = fractions.var(axis=0, ddof=1)
+    fourth = ((fractions - fractions.mean(axis=0)) ** 4).mean(axis=0)
     kurtosis = np.divide(fourth, variance**2, out=np.ones_like(fourth), where=variance > 0)
-    off = np.abs(shares - np.array([difference_chance(theta) for theta in angles])[:, None])
-    sd = np.sqrt([iid_variance(theta, bits[-1]) for theta in angles])
-    allowed = np.array([tail_deviation(k, DELTA) for k in bits])
+    deviation = np.abs(fractions - np.array([difference_probability(theta) for theta in angles])[:, None])
+    sigma = np.sqrt([iid_variance(theta, n_bits[-1]) for theta in angles])
+    allowed = np.array([tail_deviation(k, delta) for k in n_bits])
     return {
-        "mean": _rounded(shares[..., -1].mean(axis=0), 7),
+        "mean": _rounded(fractions[..., -1].mean(axis=0), 7),
         "variance": _rounded(variance, 5),
         "kurtosis": _rounded(kurtosis, 4),
-        **{f"beyond_{z:g}_sigma": (off[..., -1] > z * sd).sum(axis=0).tolist() for z in SIGMAS},
-        "beyond_theorem2": (off > allowed).sum(axis=0).tolist(),
+        **{f"n_beyond_{z}_sigma": _as_tuples((deviation[..., -1] > z * sigma).sum(axis=0)) for z in SIGMAS},
+        "n_beyond_theorem2": _as_tuples((deviation > allowed).sum(axis=0)),
     }
 
 
-def _rounded(values: NDArray, digits: int) -> list:
-    """Return numbers with this many significant digits."""
-    return np.vectorize(lambda value: float(f"{value:.{digits}g}"))(values).tolist()
+def _rounded(values: NDArray, digits: int) -> tuple:
+    """Return numbers with this many significant digits, as tuples."""
+    return _as_tuples(np.vectorize(lambda value: float(f"{value:.{digits}g}"))(values))
+
+
+def _as_tuples(values: NDArray) -> tuple:
+    return tuple(map(_as_tuples, values)) if values.ndim > 1 else tuple(values.tolist())
