@@ -1,207 +1,238 @@
-"""The experiment on angles: its verdicts from rows made up, its runs through the real command line."""
+"""Experiments on angles from a configuration to rows: cells, keys, runs, bad input."""
 
+import dataclasses
 import math
-import subprocess
-import sys
 from pathlib import Path
 
 import h5py
 import numpy as np
-import pandas as pd
 import pytest
-import yaml
-from click.testing import CliRunner
 
-from cbe_bench import reports
-from cbe_bench.cli import angles as verb
-from cbe_bench.cli import main
-from cbe_bench.config import load_config
+from cbe_bench.core import report as core_report
 from cbe_bench.core.errors import InputError
-from cbe_bench.core.results import load_rows
-from cbe_bench.evaluators import theory
-from cbe_bench.evaluators.pairs import KINDS
-from cbe_bench.reports.angles import theory_verdicts
-from cbe_bench.runner import angles as runner
-from cbe_bench.runner.angles import numbers_of_bits
+from cbe_bench.core.progress import Silent
+from cbe_bench.core.resources import Resources
+from cbe_bench.evaluators.angles import experiment as module
+from cbe_bench.evaluators.angles.experiment import ANGLES, AnglesExperiment, code_lengths
+from cbe_bench.evaluators.angles.methods import FEATURE_METHODS, METHODS
+from cbe_bench.evaluators.angles.pairs import PAIRS
+from cbe_bench.evaluators.angles.rows import FeaturesRow, FeaturesSpec, SimulationRow, SimulationSpec
+from cbe_bench.evaluators.base import load_experiment
+from cbe_bench.evaluators.configs import load_config
+from cbe_bench.evaluators.run import job_of, opened, planned, run_experiment
 
-CONFIG = str(Path("configs/angles.yaml").resolve())
+CONFIG = Path(__file__).parents[2] / "configs" / "angles.yaml"
 TINY = ["dims=[16, 32]", "draws=200", "vectors=10", "data.file=null", "data.keep_dims=64", "feature_draws=2"]
 
 
-# Verdicts, from rows made up
+class Recorder(Silent):
+    """A reporter that keeps how cells ended."""
 
+    def __init__(self):
+        self.messages, self.lines = [], []
 
-def made_up(method, pair, d, *, ratio=1.0, shift=0.0, draws=20_000, spread=None):
-    """Return the row of a cell whose variance is `ratio` times that of independent bits; ratio may depend on k."""
-    bits, angles = numbers_of_bits(d), [math.pi / 3, math.pi / 2]
-    of = ratio if callable(ratio) else lambda k: ratio
-    variance = [[of(k) * theory.iid_variance(theta, k) for k in bits] for theta in angles]
-    return {
-        "status": "ok",
-        "part": "simulation",
-        "method": method,
-        "pair": pair,
-        "n_features": d,
-        "draws": draws,
-        "angles": angles,
-        "bits": bits,
-        "spreads": [spread or d**-0.5] * 2,
-        "mean": [theta / math.pi + shift for theta in angles],
-        "variance": variance,
-        "kurtosis": [[3.0 for _ in bits] for _ in angles],
-        "beyond_2_sigma": [0, 0],
-        "beyond_3_sigma": [0, 0],
-        "beyond_theorem2": [[0 for _ in bits] for _ in angles],
-    }
+    def message(self, text):
+        self.messages.append(text)
 
-
-def verdict_of(claim, *rows):
-    table = theory_verdicts(list(rows))
-    return table[table["claim"] == claim]["verdict"].tolist()
-
-
-def test_verdicts_on_the_mean():
-    assert verdict_of("S4-mean", made_up("cbe-rand", "dense", 256)) == ["reproduced"]
-    assert verdict_of("S4-mean", made_up("cbe-rand", "dense", 256, shift=0.01)) == ["not reproduced"]
-    assert verdict_of("S4-mean", made_up("cbe-rand", "dense", 16, draws=100)) == ["not tested"]
-    assert verdict_of("S4-mean", made_up("hd3", "dense", 256, shift=0.1)) == []
-
-
-def test_verdicts_on_theorem1():
-    small = made_up("cbe-rand", "flat", 4096)
-    assert verdict_of("S4-var", small) == ["vacuous"]
-    assert verdict_of("S4-var", made_up("cbe-rand", "flat", 65_536)) == ["reproduced"]
-    assert verdict_of("S4-var", small, made_up("cbe-rand", "flat", 65_536)) == ["vacuous", "reproduced"]
-    all_the_same = made_up("cbe-rand", "flat", 65_536, ratio=lambda k: k)
-    assert verdict_of("S4-var", small, all_the_same) == ["vacuous", "not reproduced"]
-
-
-def test_verdicts_on_theorem2():
-    assert verdict_of("S4-tail", made_up("cbe-rand", "flat", 4096)) == ["vacuous"]
-    imagined = made_up("cbe-rand", "flat", 65_536, spread=1e-8)  # as if there were dimensions enough
-    assert verdict_of("S4-tail", imagined) == ["reproduced"]
-    imagined["beyond_theorem2"] = [[imagined["draws"] // 10 for _ in imagined["bits"]]] * 2
-    assert verdict_of("S4-tail", imagined) == ["not reproduced"]
-
-
-def test_verdicts_on_the_sign_flips():
-    hard = [made_up("cbe-rand", kind, 256) for kind in ("smooth", "periodic")]
-    fails = [made_up("cbe-rand without D", kind, 256, ratio=50) for kind in ("smooth", "periodic")]
-    works = [made_up("cbe-rand without D", kind, 256) for kind in ("smooth", "periodic")]
-    assert verdict_of("S4-D", *hard, *fails) == ["reproduced"]
-    assert verdict_of("S4-D", *hard, *works) == ["not reproduced"]
-    assert verdict_of("S4-D", *hard) == []
-
-
-def test_verdicts_on_the_fall_of_the_variance():
-    assert verdict_of("S6-var", made_up("cbe-rand", "dense", 256)) == ["reproduced"]
-    floor = made_up("cbe-rand", "dense", 256, ratio=lambda k: 1 + k / 64)
-    assert verdict_of("S6-var", floor) == ["not reproduced"]
-    assert verdict_of("S6-var", made_up("cbe-rand", "dense", 256, draws=100)) == ["not tested"]
-
-
-# Runs
+    def end(self, line, notes=()):
+        self.lines.append(line)
 
 
 @pytest.fixture
 def few(monkeypatch):
     """Two kinds of pairs, no figures."""
-    monkeypatch.setattr(runner, "KINDS", {kind: KINDS[kind] for kind in ("dense", "smooth")})
-    monkeypatch.setattr(reports.angles, "save_figure", lambda figure, path: [])
+    monkeypatch.setattr(module, "PAIRS", {pair: PAIRS[pair] for pair in ("dense", "smooth")})
+    report = module.angles_report
+    monkeypatch.setattr(module, "angles_report", lambda results: dataclasses.replace(report(results), figures=()))
 
 
-def run(*args, overrides=(), code=0):
-    settings = [word for override in (*TINY, *overrides) for word in ("--set", override)]
-    result = CliRunner().invoke(main, ["run", CONFIG, "--scale", "smoke", *settings, *map(str, args)])
-    assert result.exit_code == code, result.output
-    return result
+def run(out, *overrides, threads=None, memory=None, **options):
+    config = load_config(CONFIG, "smoke", [*TINY, *overrides])
+    reporter = Recorder()
+    with opened(config, Resources(threads, memory), reporter) as experiment:
+        outcome = run_experiment(experiment, job_of(experiment, "smoke", out, "", **options), reporter)
+    return outcome, reporter
 
 
-def rows_in(out, name="angles"):
-    return load_rows(out / "smoke" / name / "rows.jsonl")
-
-
-def values(rows):
-    names = ("key", "mean", "variance", "mean_error", "worst_error")
-    return sorted(([row.get(name) for name in names] for row in rows), key=lambda row: row[0])
-
-
-def test_a_run_ends_in_rows_tables_figures_and_verdicts(tmp_path):
-    result = run("--out", tmp_path)
-    assert "all pairs of 10 rows, d = 64; 84 cells" in result.output
-    assert "S4-var: VACUOUS" in result.output
-    folder = tmp_path / "smoke" / "angles"
-    tables = {f"{name}.csv" for name in ("mean", "variance", "signs", "tails", "features", "claims")}
-    figures = {f"{name}.{kind}" for name in ("mean", "variance", "signs", "features") for kind in ("png", "pdf")}
-    assert {path.name for path in folder.iterdir()} == tables | figures | {
-        "rows.jsonl",
-        "experiment.json",
-        "environments.json",
+def metrics(results):
+    """Return rows without what depends on the moment."""
+    moment = {"wall_s", "ended", "peak_memory_bytes", "threads", "memory_estimate_bytes"}
+    return {
+        row.key: {name: value for name, value in row.to_json().items() if name not in moment} for row in results.rows
     }
-    rows = rows_in(tmp_path)
-    assert len(rows) == 2 * (1 + 6 * len(KINDS)) + 5 * 2
-    assert {row["status"] for row in rows} == {"ok"}
+
+
+# Cells and keys
+
+
+def test_code_lengths():
+    assert code_lengths(4096) == (1, 4, 16, 64, 256, 512, 1024, 2048, 4096)
+    assert code_lengths(25_600, 16) == (25, 100, 400, 1600, 3200, 6400, 12_800, 25_600)
+    assert code_lengths(2) == (1, 2)
+    assert code_lengths(5, 16) == (5,)
+
+
+def test_cells_are_every_method_on_every_pair_and_every_draw_on_features(tmp_path):
+    config = load_config(CONFIG, "smoke", [*TINY, "flat_dims=[32, 64]", "flat_draws=50"])
+    with opened(config, Resources(), Silent()) as experiment:
+        cells = [one.cell for one in planned(experiment, job_of(experiment, "smoke", tmp_path, ""))]
+        assert "d = 16, 32, 32, 64" in experiment.headline
+    kinds = [cell.row_class for cell in cells]
+    on_features = len(FEATURE_METHODS) * 2
+    assert kinds[:on_features] == [FeaturesRow] * on_features
+    assert kinds[on_features:] == [SimulationRow] * (2 * (1 + (len(METHODS) - 1) * len(PAIRS)) + 1)
+    assert [cell.group for cell in cells] == ["features"] * on_features + ["simulations"] * len(kinds[on_features:])
+    assert len({cell.key for cell in cells}) == len(cells)
+    assert (cells[-1].spec.pair, cells[-1].spec.n_features, cells[-1].spec.draws) == ("flat", 64, 50)
+    assert list(tmp_path.iterdir()) == [], "planning writes nothing"
+
+
+SPECS = (
+    SimulationSpec(
+        method="cbe-rand", pair="dense", n_features=8, n_bits=(4, 8), angles_rad=ANGLES, draws=10, delta=0.05, seed=0
+    ),
+    FeaturesSpec(method="cbe-rand", data_hash="a", n_rows=9, n_vectors=5, n_features=8, n_bits=(4, 8), draw=0, seed=0),
+)
+
+
+def changed(value):
+    return value[:-1] if isinstance(value, tuple) else f"{value}x" if isinstance(value, str) else value + 1
+
+
+@pytest.mark.parametrize(("spec", "name"), [(spec, field.name) for spec in SPECS for field in dataclasses.fields(spec)])
+def test_every_field_of_a_spec_decides_its_key(spec, name):
+    other = dataclasses.replace(spec, **{name: changed(getattr(spec, name))})
+    assert other.key("v1") != spec.key("v1")
+
+
+def test_the_version_of_the_code_decides_keys():
+    for spec in SPECS:
+        assert spec.key("v1") == dataclasses.replace(spec).key("v1")
+        assert spec.key("v1") != spec.key("v2")
+
+
+def test_code_versions_follow_the_encoder_and_not_the_report(monkeypatch, tmp_path):
+    named = []
+    monkeypatch.setattr(module, "code_version", lambda modules: named.append(tuple(modules)) or "version")
+    config = load_config(CONFIG, "smoke", TINY)
+    with opened(config, Resources(), Silent()) as experiment:
+        experiment.cells("cells", [])
+    assert {modules[0] for modules in named} >= {"cbe_bench.encoders.lsh", "cbe_bench.evaluators.angles.simulation"}
+    assert not any("claims" in name or "experiment" in name for modules in named for name in modules)
+
+
+# Runs
+
+
+def test_a_run_ends_in_rows_tables_and_figures(tmp_path, monkeypatch):
+    monkeypatch.setattr(core_report, "save_figure", lambda drawing, path: [f"{path}.png"])
+    outcome, reporter = run(tmp_path)
+    rows = outcome.results.rows
+    assert len(rows) == len(reporter.lines) == 2 * (1 + 6 * len(PAIRS)) + 5 * 2
+    assert {row.status for row in rows} == {"ok"}
+    assert {(row.data, row.data_kind) for row in rows if isinstance(row, SimulationRow)} == {
+        ("simulated pairs", "simulated")
+    }
+    assert {row.data_kind for row in rows if isinstance(row, FeaturesRow)} == {"synthetic"}
+    assert {row.label for row in rows} == set(METHODS)
+    names = {f"{name}.csv" for name in ("mean", "variance", "signs", "tails", "features")}
+    names |= {f"{name}.png" for name in ("mean", "variance", "signs", "features")}
+    assert {Path(file).name for file in outcome.files} == names
+    assert metrics(load_experiment(tmp_path / "smoke" / "angles")) == metrics(outcome.results)
     for row in rows:
-        assert {"key", "name", "scale", "experiment", "version", "seed", "bits", "environment", "ended"} <= row.keys()
-        kind = {"features": "synthetic", "simulation": "simulated"}[row["part"]]
-        assert row["data_kind"] == kind
-    claims = pd.read_csv(folder / "claims.csv")
-    assert claims["claim"].tolist() == ["S4-mean", "S4-var", "S4-tail", "S4-D", "S6-var", "S4-JL"]
-    assert "on cifar10-vlad25600 (synthetic stand-in) angles are off by" in claims["found"][3]
-    for name in ("variance", "signs"):
-        table = pd.read_csv(folder / f"{name}.csv")
-        assert (table["low"] <= table["variance"]).all()
-        assert (table["variance"] <= table["high"]).all()
-        assert set(table["bits"]) == {1, 2, 4, 8, 16, 32}
-    assert set(pd.read_csv(folder / "variance.csv")["pair"]) == {"dense"}
-    assert set(pd.read_csv(folder / "signs.csv")["pair"]) == set(KINDS)
+        if isinstance(row, SimulationRow):
+            assert len(row.mean) == len(row.flatness) == len(row.variance) == len(ANGLES)
+            assert len(row.kurtosis[0]) == len(row.n_beyond_theorem2[0]) == len(row.n_bits)
+        else:
+            assert (row.n_vectors, row.n_features, row.n_pairs, row.n_bits) == (10, 64, 45, (16, 32, 64))
+            assert all(
+                mean <= worst for mean, worst in zip(row.mean_error_over_pi, row.worst_error_over_pi, strict=True)
+            )
 
 
-def test_a_run_goes_on_where_it_stopped_and_gives_the_same(tmp_path, few):
-    run("--out", tmp_path)
+def test_a_run_resumes_where_it_stopped_and_gives_the_same_whatever_the_threads(tmp_path, few):
+    outcome, _ = run(tmp_path)
     rows_file = tmp_path / "smoke" / "angles" / "rows.jsonl"
-    whole, before = rows_in(tmp_path), rows_file.read_bytes()
-    lines = before.splitlines(keepends=True)
+    n_cells = len(outcome.results.rows)
+    lines = rows_file.read_bytes().splitlines(keepends=True)
     rows_file.write_bytes(b"".join(lines[:20]) + lines[20][:50])
-    result = run("--out", tmp_path, "--threads", 1)
-    assert f"going on: 20 of {len(whole)} cells" in result.output
-    assert values(rows_in(tmp_path)) == values(whole)
+    again, reporter = run(tmp_path, threads=1)
+    assert len(reporter.lines) == n_cells - 20
+    assert metrics(again.results) == metrics(outcome.results)
     before = rows_file.read_bytes()
-    run("--out", tmp_path)
+    run(tmp_path)
     assert rows_file.read_bytes() == before
-    run("--out", tmp_path, overrides=["seed=1"])
-    assert len(rows_in(tmp_path)) == 2 * len(whole), "another seed is another cell"
+    _, other = run(tmp_path, "seed=1")
+    assert len(other.lines) == n_cells, "another seed is another cell"
 
 
-def test_a_single_draw_of_features_has_no_interval(tmp_path, few):
-    run("--out", tmp_path, overrides=["feature_draws=1"])
-    features = pd.read_csv(tmp_path / "smoke" / "angles" / "features.csv")
-    assert features["mean_error"].notna().all()
-    assert features["mean_error_low"].isna().all()
-
-
-def test_dry_run_lists_and_writes_nothing(tmp_path):
-    result = run("--out", tmp_path, "--dry-run")
-    assert "hd3, dense pair, d = 32" in result.output
-    assert "84 cells to run" in result.output
-    assert list(tmp_path.iterdir()) == []
+def test_the_sample_is_prepared_once_and_only_for_features(tmp_path, few, monkeypatch):
+    drawn = []
+    draw = module.draw_sample
+    monkeypatch.setattr(module, "draw_sample", lambda *args: drawn.append(args) or draw(*args))
+    run(tmp_path)
+    assert len(drawn) == 1
+    run(tmp_path, "draws=201")
+    assert len(drawn) == 1, "no cell of features was left to run"
 
 
 def test_a_failing_cell_is_a_row_and_is_tried_again(tmp_path, few, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(runner, "simulate", lambda *args: 1 / 0)
-        result = run("--out", tmp_path, code=1)
-    assert "failed: ZeroDivisionError" in result.output
-    again = run("--out", tmp_path, "--rerun", "failed")
-    assert "going on: 10 of 36 cells" in again.output
+        patch.setattr(module, "evaluate_simulation", lambda *args: 1 / 0)
+        outcome, _ = run(tmp_path)
+    failed = [row for row in outcome.results.rows if row.status == "failed"]
+    assert len(failed) == 26
+    assert {row.data_kind for row in failed} == {"simulated"}
+    assert [table.name for table in outcome.report.tables] == ["features"]
+    again, reporter = run(tmp_path, rerun="failed")
+    assert len(reporter.lines) == 26
+    assert {row.status for row in again.results.rows} == {"ok"}
 
 
-def test_what_does_not_fit_or_takes_too_long_is_told(tmp_path, few):
-    result = run("--out", tmp_path, "--memory-limit", "1MiB")
-    assert "skipped: needs about" in result.output
-    assert {row["status"] for row in rows_in(tmp_path)} == {"skipped"}
-    result = run("--out", tmp_path, "--timeout", 1e-9, code=1)
-    assert "timeout: took longer than 1e-09 s" in result.output
+def test_what_does_not_fit_is_skipped(tmp_path, few):
+    outcome, _ = run(tmp_path, memory=1 << 20)
+    assert {row.status for row in outcome.results.rows} == {"skipped"}
+    assert outcome.report.tables == ()
+
+
+def test_a_summary_names_what_was_found(tmp_path, few):
+    outcome, reporter = run(tmp_path)
+    row = outcome.results.rows[0]
+    assert f"{row.mean_error_over_pi[-1]:.4f}" in reporter.lines[0]
+    assert "independent bits" in reporter.lines[-1]
+
+
+# Files
+
+
+def write_features(path, X):
+    with h5py.File(path, "w") as file:
+        file["features"] = X
+    return path
+
+
+def test_features_of_a_file(tmp_path, few, rng):
+    path = write_features(tmp_path / "mine.h5", rng.standard_normal((7, 48)))
+    outcome, _ = run(tmp_path, f"data.file={path}", "name=angles-mine")
+    frame = outcome.report.table("features")
+    assert set(frame["data"]) == {"mine"}
+    assert set(frame["data_kind"]) == {"user"}
+    assert set(frame["n_pairs"]) == {21}
+    assert set(frame["n_bits"]) == {24, 48}
+
+
+def test_bad_files_end_the_run_before_a_cell_has_run(tmp_path, few):
+    X = np.ones((5, 16))
+    X[3, 2] = np.nan
+    for path, message in (
+        (tmp_path / "none.h5", "no such file"),
+        (write_features(tmp_path / "nan.h5", X), "row 3 "),
+        (write_features(tmp_path / "one.h5", X[:1]), "1 row; angles need at least 2"),
+        (write_features(tmp_path / "thin.h5", X[:, :1]), "1 dimension"),
+    ):
+        with pytest.raises(InputError, match=message):
+            run(tmp_path / "out", f"data.file={path}")
+    assert not list((tmp_path / "out").rglob("rows.jsonl"))
 
 
 # The configuration
@@ -212,6 +243,7 @@ def test_our_configuration_is_valid(scale):
     config = load_config(CONFIG, scale)
     assert config.name == "angles"
     assert not set(config.dims) & set(config.flat_dims)
+    assert AnglesExperiment.judged_at_smoke
 
 
 @pytest.mark.parametrize(
@@ -222,79 +254,15 @@ def test_our_configuration_is_valid(scale):
         ("flat_dims=[3]", "flat_dims: found 3; pairs"),
         ("draws=1", "draws: found 1; input should be greater than or equal to 10"),
         ("vectors=1", "vectors: found 1; input should be"),
-        ("bits=[64]", "bits: unknown key"),
+        ("n_bits=[64]", "n_bits: unknown key"),
         ("seed=-1", "seed: found -1"),
-        ("data.stand_in=false", "data.file: required"),
+        ("data.synthetic=false", "data.file: required"),
     ],
 )
-def test_bad_keys_are_told(override, message):
+def test_bad_keys_are_reported(override, message):
     with pytest.raises(InputError, match=message):
         load_config(CONFIG, "smoke", ["data.file=null", override])
 
 
-# The verb
-
-
-@pytest.fixture
-def tiny(few, tmp_path, monkeypatch):
-    """The verb's own configuration, made small."""
-    path = tmp_path / "angles.yaml"
-    config = yaml.safe_load(Path(CONFIG).read_text())
-    small = {"dims": [16, 32], "draws": 200, "flat_dims": [], "vectors": 10, "feature_draws": 2, "scales": {}}
-    data = config["data"] | {"file": None, "dim": 64}
-    path.write_text(yaml.safe_dump(config | small | {"data": data}))
-    monkeypatch.setattr(verb, "_CONFIG", path)
-
-
-def angles(*args, code=0):
-    result = CliRunner().invoke(main, ["angles", "--scale", "smoke", *map(str, args)])
-    assert result.exit_code == code, result.output
-    return result
-
-
-def write_features(path, X):
-    with h5py.File(path, "w") as file:
-        file["features"] = X
-    return path
-
-
-def test_the_verb_runs_the_configuration(tmp_path, tiny):
-    assert "S4-mean" in angles("--out", tmp_path / "verb", "--seed", 3).output
-    run("--out", tmp_path / "run", overrides=["seed=3"])
-    assert values(rows_in(tmp_path / "verb")) == values(rows_in(tmp_path / "run"))
-
-
-def test_features_of_a_file(tmp_path, tiny, rng):
-    angles("--out", tmp_path, "--data", write_features(tmp_path / "mine.h5", rng.standard_normal((7, 48))))
-    features = pd.read_csv(tmp_path / "smoke" / "angles-mine" / "features.csv")
-    assert set(features["data"]) == {"mine"}
-    assert set(features["data_kind"]) == {"user"}
-    assert set(features["pairs"]) == {21}
-    assert set(features["bits"]) == {24, 48}
-
-
-def test_bad_files_end_with_one_line(tmp_path, tiny):
-    X = np.ones((5, 16))
-    X[3, 2] = np.nan
-    for path, told in (
-        (tmp_path / "none.h5", "no such file"),
-        (write_features(tmp_path / "nan.h5", X), "row 3 holds NaN"),
-        (write_features(tmp_path / "one.h5", X[:1]), "1 row; angles need at least 2"),
-        (write_features(tmp_path / "thin.h5", X[:, :1]), "1 dimension"),
-    ):
-        result = angles("--data", path, "--out", tmp_path / "out", code=2)
-        errors = [line for line in result.output.splitlines() if line.startswith("error: ")]
-        assert len(errors) == 1
-        assert told in errors[0]
-        assert "[1/" not in result.output, "nothing has run"
-
-
-def test_help_teaches_and_imports_nothing_heavy():
-    code = (
-        "import sys; from click.testing import CliRunner; from cbe_bench.cli import main\n"
-        "result = CliRunner().invoke(main, ['angles', '--help'])\n"
-        "assert 'Examples:' in result.output and 'vacuous' in result.output\n"
-        "heavy = {'numpy', 'numba', 'scipy', 'pandas', 'matplotlib', 'h5py', 'sklearn'} & set(sys.modules)\n"
-        "assert not heavy, heavy"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
+def test_the_angle_that_a_summary_reports_is_a_third_of_pi():
+    assert ANGLES[module._SUMMARISED] == pytest.approx(math.pi / 3)

@@ -240,7 +240,7 @@ THEOREMS = (
     Claim(
         id="S4-JL",
         order=23,
-        statement="With 144 log(N)^2 / epsilon^2 bits the angles of N vectors are kept within epsilon pi.",
+        statement="With 144 log(N)^2 / epsilon^2 bits the angles of N vectors are preserved within epsilon pi.",
         where="Corollary to Theorem 2",
         rule="vacuous where the bits asked for exceed d or no pair meets the hypothesis; else the bits that were "
         f"enough for every pair, at epsilon = {EPSILON}, are at most those asked for",

@@ -13,7 +13,7 @@ two:
 Some things are true of any bits: the variance of a mean of bits of probability p is at most p (1 - p), and the estimate
 is off by at most max(p, 1 - p). A bound that is no smaller than these says nothing: it is *vacuous*. So is a theorem
 whose hypothesis no vector meets: rho is at least 1 / sqrt(d) for every vector of d dimensions. The functions named
-`..._least_dim` turn that into the dimension it takes.
+`..._least_dim` convert that to the dimension it takes.
 
 Throughout, `theta` is an angle in radians, `n_bits` the code length k, `rho` the flatness of a pair, `delta` and
 `epsilon` those of the theorems.
