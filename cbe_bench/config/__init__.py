@@ -4,7 +4,6 @@ from cbe_bench.config.loading import load_config
 from cbe_bench.config.models import (
     ORIGINAL,
     SCALES,
-    AnglesConfig,
     BaseConfig,
     ClassificationConfig,
     Config,
@@ -15,7 +14,6 @@ from cbe_bench.config.models import (
 __all__ = [
     "ORIGINAL",
     "SCALES",
-    "AnglesConfig",
     "BaseConfig",
     "ClassificationConfig",
     "Config",

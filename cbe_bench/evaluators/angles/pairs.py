@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.errors import InputError, did_you_mean
-from cbe_bench.evaluators.theory import spread
+from cbe_bench.evaluators.angles.theory import flatness
 
 Vector = NDArray[np.float64]
 
@@ -23,15 +23,15 @@ _NONZERO = 16
 def cosine_and_sine(theta: float) -> tuple[float, float]:
     """Return cos(theta) and sin(theta), the cosine of a right angle exactly 0.
 
-    Left as rounding makes it, some 1e-17, it would decide the bits of values that are exactly 0, as those of hd3
-    often are: y would seem to go along with x.
+    A cosine of some 1e-17, as rounding gives it, would decide the bits of values that are exactly 0, as those of hd3
+    often are: the bits of y would follow those of x.
     """
     return round(math.cos(theta), 15), math.sin(theta)
 
 
 @dataclass(frozen=True)
 class Plane:
-    """An orthonormal basis of the plane a pair lies in."""
+    """An orthonormal basis of the plane a pair lies in: two vectors of shape (d,)."""
 
     a: Vector
     b: Vector
@@ -41,9 +41,9 @@ class Plane:
         cosine, sine = cosine_and_sine(theta)
         return self.a, cosine * self.a + sine * self.b
 
-    def spread(self, theta: float) -> float:
-        """Return the larger ||x||_inf / ||x||_2 of the pair at this angle."""
-        return float(max(map(spread, self.pair(theta))))
+    def flatness(self, theta: float) -> float:
+        """Return the larger rho = ||x||_inf / ||x||_2 of the pair at this angle."""
+        return float(max(map(flatness, self.pair(theta))))
 
 
 def _dense(d: int, rng: np.random.Generator) -> tuple[Vector, Vector]:
@@ -74,24 +74,39 @@ def _periodic(d: int, rng: np.random.Generator) -> tuple[Vector, Vector]:
     return np.resize(rng.standard_normal(_PERIOD), d), np.resize(rng.standard_normal(_PERIOD), d)
 
 
-KINDS: dict[str, tuple[str, Callable[[int, np.random.Generator], tuple[Vector, Vector]]]] = {
-    "dense": ("Gaussian entries", _dense),
-    "flat": ("entries of one size, so of the smallest spread there is", _flat),
-    "sparse": ("16 entries that are not zero", _sparse),
-    "two-coordinate": ("two neighbouring coordinates", _two),
-    "smooth": ("all ones, and all ones with a slow wave", _smooth),
-    "periodic": ("entries that repeat after 8", _periodic),
+PAIRS: dict[str, Callable[[int, np.random.Generator], tuple[Vector, Vector]]] = {
+    "dense": _dense,  # Gaussian entries
+    "flat": _flat,  # entries of one size: the smallest flatness rho there is
+    "sparse": _sparse,  # 16 entries that are not zero
+    "two-coordinate": _two,  # two adjacent coordinates
+    "smooth": _smooth,  # constant, and one period of a cosine
+    "periodic": _periodic,  # entries that repeat after 8
 }
-"""The kinds of pairs: what they are, and two vectors that span their plane."""
+"""The kinds of pairs, as functions that return two vectors which span the plane."""
 
 
-def make_plane(kind: str, d: int, seed: int) -> Plane:
-    """Draw the plane of a kind of pair in d dimensions."""
-    if kind not in KINDS:
-        raise InputError(f"unknown kind of pair {kind!r}; {did_you_mean(kind, KINDS)}")
+def make_plane(pair: str, d: int, seed: int) -> Plane:
+    """Draw the plane of a kind of pair.
+
+    Parameters
+    ----------
+    pair : str
+        One of `PAIRS`.
+    d : int
+        Dimension, at least 2.
+    seed : int
+        Decides the vectors of random pairs.
+
+    Returns
+    -------
+    Plane
+        Its basis, orthonormal to the last digit.
+    """
+    if pair not in PAIRS:
+        raise InputError(f"unknown kind of pair {pair!r}; {did_you_mean(pair, PAIRS)}")
     if d < 2:
         raise InputError(f"pairs in {d} dimensions; at least 2 are needed")
-    a, b = KINDS[kind][1](d, np.random.default_rng(seed))
+    a, b = PAIRS[pair](d, np.random.default_rng(seed))
     a = a / np.linalg.norm(a)
     for _ in range(2):  # twice is enough for orthogonality to the last digit
         b = b - (a @ b) * a

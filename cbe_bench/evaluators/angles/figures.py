@@ -1,17 +1,21 @@
-"""Figures of the angle experiments, from their tables. Bands and bars are 95% intervals."""
+"""Figures of experiments on angles, from their tables, and their report. Bands and bars are 95% intervals."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from cbe_bench.reports.figures import BROAD, drawing_style, line_styles
-from cbe_bench.reports.verdicts import DATA_KINDS
+from cbe_bench.core.report import Figure, Report, Table
+from cbe_bench.core.results import DATA_KINDS, Results
+from cbe_bench.core.style import BROAD, drawing_style, line_styles
+from cbe_bench.evaluators.angles.rows import features_rows, select, simulations
+from cbe_bench.evaluators.angles.tables import features_table, mean_table, tails_table, variance_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
 _SHOWN_ANGLES = {1 / 12: r"$\pi/12$", 1 / 6: r"$\pi/6$", 1 / 3: r"$\pi/3$", 1 / 2: r"$\pi/2$"}
 _PLAIN = ("lsh", "cbe-rand", "cbe-orth", "hd3")
@@ -22,12 +26,47 @@ _VARIANTS = {
     "cbe-rand": ("#0072B2", "--"),
 }
 _PANELS = {
-    "smooth": "smooth: ones, slow wave",
+    "smooth": "smooth: constant, one cosine",
     "periodic": "periodic: repeats after 8",
     "two-coordinate": "two coordinates",
     "dense": "dense: Gaussian",
 }
 _GUIDE: dict[str, Any] = {"color": "0.25", "linewidth": 0.9}
+
+
+def angles_report(results: Results) -> Report:
+    """Return the tables and figures of an experiment on angles; tables without rows are left out."""
+    cells, title = simulations(results.rows), results.description.title
+    tables = (
+        Table("mean", mean_table(cells), "Mean fraction of differing bits at k = d.", shown=False),
+        Table("variance", variance_table(select(cells, pairs=["dense"])), "Variance, dense pairs.", shown=False),
+        Table("signs", variance_table(cells, angle_over_pi=1 / 3), "Variance at pi/3, all pairs.", shown=False),
+        Table("tails", tails_table(cells), "Large deviations at k = d, and what Theorem 2 allows.", shown=False),
+        Table("features", features_table(features_rows(results.rows)), "Errors of angles between features.", True),
+    )
+    frames = {table.name: table.frame for table in tables if len(table.frame)}
+    return Report(
+        tables=tuple(table for table in tables if table.name in frames), figures=tuple(_figures(frames, title))
+    )
+
+
+def _figures(frames: dict[str, pd.DataFrame], title: str) -> Iterator[Figure]:
+    """Yield the figures of the tables there are."""
+    captions = {
+        "mean": "Mean fraction of differing bits against the angle, and its deviation from angle / pi.",
+        "variance": "Variance of the fraction of differing bits, and relative to independent bits.",
+        "signs": "Variance with and without random sign flips, for four kinds of pairs.",
+        "features": "Error of angles between features, mean and worst pair.",
+    }
+    draw: dict[str, Callable[[pd.DataFrame], Drawing | None]] = {
+        "mean": mean_figure,
+        "variance": variance_figure,
+        "signs": signs_figure,
+        "features": partial(features_figure, title=title),
+    }
+    for name, caption in captions.items():
+        if name in frames:
+            yield Figure(name, partial(draw[name], frames[name]), caption)
 
 
 def _largest(table: pd.DataFrame, methods: Collection[str], pairs: Collection[str]) -> tuple[pd.DataFrame, int]:
@@ -43,11 +82,11 @@ def _line(axis: "Axes", line: pd.DataFrame, value: str, low: str, high: str, **s
     """Draw a line with the band of its interval."""
     if style["label"] in BROAD:
         style |= {"linewidth": BROAD[style["label"]], "zorder": 1}
-    axis.plot(line["bits"], line[value], **style)
-    axis.fill_between(line["bits"], line[low], line[high], color=style["color"], alpha=0.2, linewidth=0)
+    axis.plot(line["n_bits"], line[value], **style)
+    axis.fill_between(line["n_bits"], line[low], line[high], color=style["color"], alpha=0.2, linewidth=0)
 
 
-def _bits_axis(axis: "Axes", label: str = "bits $k$", yscale: str = "log") -> None:
+def _bits_axis(axis: "Axes", label: str = "code length $k$ (bits)", yscale: str = "log") -> None:
     from matplotlib.ticker import LogLocator, NullLocator
 
     axis.set_xscale("log", base=2)
@@ -56,8 +95,8 @@ def _bits_axis(axis: "Axes", label: str = "bits $k$", yscale: str = "log") -> No
     axis.set(yscale=yscale, xlabel=label)
 
 
-def variance_figure(variances: pd.DataFrame) -> "Figure | None":
-    """Draw the variance against the number of bits, a panel for each angle, and below it relative to independent bits.
+def variance_figure(variances: pd.DataFrame) -> "Drawing | None":
+    """Draw the variance against the code length, a panel for each angle, and below it relative to independent bits.
 
     The pair is dense, d the largest at which all methods were simulated; the theory is drawn in black.
     """
@@ -85,7 +124,7 @@ def variance_figure(variances: pd.DataFrame) -> "Figure | None":
             upper.set_title(rf"$\theta$ = {name}")
             _bits_axis(upper, label="")
             _bits_axis(lower, yscale="linear")
-        axes[0, 0].set_ylabel("variance of the share of differing bits")
+        axes[0, 0].set_ylabel("variance of the fraction of differing bits")
         axes[1, 0].set_ylabel("relative to\nindependent bits")
         figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=7)
         title = f"Variance of the angle estimate: dense pair, $d$ = {d:,} (bands: 95% intervals)"
@@ -94,12 +133,12 @@ def variance_figure(variances: pd.DataFrame) -> "Figure | None":
 
 
 def _draw_theory(axis: "Axes", line: pd.DataFrame, angle: float) -> None:
-    axis.plot(line["bits"], line["independent"], **_GUIDE, label="independent bits, $p(1-p)/k$")
-    axis.plot(line["bits"], line["theorem1"], **_GUIDE, linestyle=":", label="Theorem 1's bound")
+    axis.plot(line["n_bits"], line["independent"], **_GUIDE, label="independent bits, $p(1-p)/k$")
+    axis.plot(line["n_bits"], line["theorem1_bound"], **_GUIDE, linestyle=":", label="Theorem 1's bound")
     axis.axhline(angle * (1 - angle), **_GUIDE, linestyle="--", label="largest possible, $p(1-p)$")
 
 
-def signs_figure(variances: pd.DataFrame) -> "Figure | None":
+def signs_figure(variances: pd.DataFrame) -> "Drawing | None":
     """Draw the variance relative to independent bits with and without sign flips, a panel for each kind of pair.
 
     The table is that at one angle, pi/3.
@@ -109,26 +148,26 @@ def signs_figure(variances: pd.DataFrame) -> "Figure | None":
     table, d = _largest(variances, _VARIANTS, _PANELS)
     if not d:
         return None
-    bits = np.array(sorted(table["bits"].unique()))
+    bits = np.array(sorted(table["n_bits"].unique()))
     with drawing_style():
         figure = Figure(figsize=(9.8, 3.1), layout="constrained")
         axes = figure.subplots(1, len(_PANELS), sharex=True, sharey=True)
         for axis, (kind, title) in zip(axes, _PANELS.items(), strict=True):
             for method, (colour, dash) in _VARIANTS.items():
                 line = table[(table["pair"] == kind) & (table["method"] == method)]
-                axis.plot(line["bits"], line["ratio"], color=colour, linestyle=dash, label=method)
+                axis.plot(line["n_bits"], line["ratio"], color=colour, linestyle=dash, label=method)
             axis.plot(bits, bits, **_GUIDE, linestyle="--", label="all bits the same")
             axis.set_title(title)
             _bits_axis(axis)
         axes[0].set_ylabel("variance relative to\nindependent bits")
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
-        title = rf"What the sign flips D are for: $\theta = \pi/3$, $d$ = {d:,}; HD' is a random Hadamard transform"
+        title = rf"With and without sign flips D: $\theta = \pi/3$, $d$ = {d:,}; HD' is a random Hadamard transform"
         figure.suptitle(title, fontsize=10.5)
     return figure
 
 
-def mean_figure(means: pd.DataFrame) -> "Figure | None":
-    """Draw the mean share of differing bits against the angle, and how far it is from angle / pi."""
+def mean_figure(means: pd.DataFrame) -> "Drawing | None":
+    """Draw the mean fraction of differing bits against the angle, and its deviation from angle / pi."""
     from matplotlib.figure import Figure
 
     kinds = ("dense", "two-coordinate")
@@ -160,7 +199,7 @@ def _draw_means(axis: "Axes", table: pd.DataFrame) -> None:
     axis.plot([0, 1], [0, 1], **_GUIDE)
     for method, line in table.groupby("method", sort=False):
         axis.plot(line["angle_over_pi"], line["mean"], **_marks(str(method)))
-    axis.set(title=_PANELS["dense"], ylabel="mean share of differing bits")
+    axis.set(title=_PANELS["dense"], ylabel="mean fraction of differing bits")
     axis.legend()
 
 
@@ -175,32 +214,32 @@ def _draw_deviations(axis: "Axes", table: pd.DataFrame) -> None:
         axis.errorbar(line["angle_over_pi"] + shifts[str(method)], off, bars, elinewidth=1, **_marks(str(method)))
 
 
-def features_figure(features: pd.DataFrame, title: str) -> "Figure | None":
-    """Draw the mean and the worst error of the angles of features against the number of bits."""
+def features_figure(features: pd.DataFrame, title: str) -> "Drawing | None":
+    """Draw the mean and the worst error of the angles of features against the code length."""
     from matplotlib.figure import Figure
 
-    if not features["worst_error"].any():  # vectors that are all the same have no errors to draw
+    if not features["worst_error_over_pi"].any():  # vectors that are all the same have no errors to draw
         return None
     methods = list(features["method"].unique())
     styles = line_styles(methods) | _VARIANTS
-    bits = np.array(sorted(features["bits"].unique()))
+    bits = np.array(sorted(features["n_bits"].unique()))
     first = features.iloc[0]
     with drawing_style():
         figure = Figure(figsize=(7.4, 3.3), layout="constrained")
         axes = figure.subplots(1, 2, sharey=True)
-        errors = {"mean_error": "mean over pairs", "worst_error": "worst pair"}
+        errors = {"mean_error_over_pi": "mean over pairs", "worst_error_over_pi": "worst pair"}
         for axis, (value, name) in zip(axes, errors.items(), strict=True):
             for method in methods:
                 line = features[features["method"] == method]
                 colour, dash = styles[method]
                 _line(axis, line, value, f"{value}_low", f"{value}_high", color=colour, linestyle=dash, label=method)
-            start = first[value] * np.sqrt(first["bits"])
+            start = first[value] * np.sqrt(first["n_bits"])
             axis.plot(bits, start / np.sqrt(bits), **_GUIDE, linestyle=":", label=r"$\propto 1/\sqrt{k}$")
             axis.set_title(name)
             _bits_axis(axis)
         axes[0].set_ylabel(r"error of the angle, in units of $\pi$")
         axes[1].legend()
-        data = f"{first['data']}, {DATA_KINDS[first['data_kind']]}, d = {first['n_features']:,}"
+        data = f"{first['data']}, {DATA_KINDS[first['data_kind']]}, d = {first['d']:,}"
         label = f"{data}: all pairs of {first['n_vectors']:,} vectors; bands: 95% intervals over draws"
         figure.suptitle(f"{title}: angles from codes", fontsize=10.5, parse_math=False)
         figure.supxlabel(label, fontsize=7.5, color="0.35", parse_math=False)
