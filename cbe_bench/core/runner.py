@@ -222,6 +222,13 @@ def _evaluate(workload: Workload, job: Job, cell: Cell, context: Any, reporter: 
 def _row(
     job: Job, cell: Cell, status: str, reason: str, notes: tuple[str, ...] = (), metrics: Metrics | None = None
 ) -> Row:
+    values = {
+        "environment": environment.environment_id(),
+        "threads": job.resources.n_threads,
+        **job.data,
+        **asdict(cell.spec),  # a spec may fix what is run metadata elsewhere, such as the threads
+        **(metrics or {}),
+    }
     return cell.row_class(
         key=cell.key,
         code=cell.code,
@@ -230,10 +237,9 @@ def _row(
         notes=notes,
         label=cell.label,
         memory_estimate_bytes=cell.memory_bytes,
-        environment=environment.environment_id(),
         peak_memory_bytes=environment.peak_memory(),
         ended=datetime.now(UTC).isoformat(timespec="seconds"),
-        **{"threads": job.resources.n_threads, **job.data, **asdict(cell.spec), **(metrics or {})},
+        **values,
     )
 
 
