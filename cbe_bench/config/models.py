@@ -9,13 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.data.splits import PROTOCOLS
-from cbe_bench.data.synthetic import SyntheticFeatures
 from cbe_bench.encoders import make_encoder
 
 Scales = dict[str, dict[str, Any]]
 Positive = Annotated[int, Field(gt=0, lt=2**31, strict=True)]
-ORIGINAL = "original"
-"""What classification calls the features themselves."""
 Seed = Annotated[int, Field(ge=0, strict=True)]
 
 
@@ -171,42 +168,6 @@ class RetrievalConfig(Config):
             yield f"database: found {self.database}; neighbours and depth need at least {least} rows"
 
 
-class ClassificationConfig(Config):
-    """How well linear classifiers of codes do, beside those of the features themselves."""
-
-    sizes = {
-        "smoke": {"train": 4, "validation": 2, "test": 2},
-        "quick": {"train": 8, "validation": 4, "test": 4},
-        "paper": {"train": 100, "validation": 50, "test": 50},
-    }
-
-    experiment: Literal["classification"]
-    protocol: Literal["paper"] = "paper"
-    classes: Annotated[int, Field(ge=2, strict=True)] | None = None
-    """Classes used, drawn once for all seeds; all of them where there are no more."""
-    train: Positive
-    """Rows of each class that classifiers are trained on, and learned encoders with them."""
-    validation: Positive
-    """Rows of each class that the cost is chosen on."""
-    test: Positive
-    """Rows of each class that accuracy is taken on."""
-    costs: Annotated[tuple[Annotated[float, Field(gt=0, allow_inf_nan=False)], ...], Field(min_length=1)]
-    """Values of C to choose from, for vectors of unit length."""
-
-    _unique_costs = field_validator("costs")(_no_repetition)
-
-    @property
-    def rows_needed(self) -> int:
-        """Rows a stand-in must have."""
-        return SyntheticFeatures.rows_for(self.train + self.validation + self.test)
-
-    def problems(self) -> Iterable[str]:
-        """Find what is well-formed but cannot work."""
-        yield from super().problems()
-        if any(entry.label == ORIGINAL for entry in self.encoders):
-            yield f"encoders: {ORIGINAL!r} is what the features themselves are called; they are always run"
-
-
 class AnglesConfig(BaseConfig):
     """How well codes estimate angles: of simulated pairs of vectors, and of all pairs of some features."""
 
@@ -244,7 +205,6 @@ class AnglesConfig(BaseConfig):
 
 EXPERIMENTS: dict[str, type[BaseConfig]] = {
     "retrieval": RetrievalConfig,
-    "classification": ClassificationConfig,
     "angles": AnglesConfig,
 }
 SCALES = tuple(RetrievalConfig.sizes)

@@ -4,33 +4,26 @@ from pathlib import Path
 
 import pandas as pd
 
-from cbe_bench.config import AnglesConfig, BaseConfig, ClassificationConfig, RetrievalConfig
+from cbe_bench.config import AnglesConfig, BaseConfig, RetrievalConfig
 from cbe_bench.core.results import Row
 from cbe_bench.reports.angles import theory_verdicts, write_angles
-from cbe_bench.reports.claims.classification import classification_verdicts
-from cbe_bench.reports.classification import write_classification
 from cbe_bench.reports.figures import save_figure
 from cbe_bench.reports.recall import recall_figure
 from cbe_bench.reports.sweeps import course_table, sweep_figure, sweep_table
 from cbe_bench.reports.tables import data_label, equal_time_table, recall_curves, recall_table, save_table
-from cbe_bench.reports.verdicts import verdict_table
 
 
 def write_report(rows: list[Row], config: BaseConfig, folder: Path) -> list[str]:
     """Write the tables and figures of an experiment from its rows; return the names of the files."""
     if isinstance(config, AnglesConfig):
         return write_angles(rows, config.title, folder)
-    if isinstance(config, ClassificationConfig):
-        return write_classification(rows, config.title, folder)
     assert isinstance(config, RetrievalConfig)
     return _write_retrieval(rows, config, folder)
 
 
 def verdicts_on(rows: list[Row]) -> pd.DataFrame:
-    """Return the verdicts on what is claimed of an experiment, for the kinds of experiment that have any."""
-    if rows[0]["experiment"] == "angles":
-        return theory_verdicts(rows)
-    return verdict_table(classification_verdicts(rows))
+    """Return the verdicts on what is claimed of an experiment on angles."""
+    return theory_verdicts(rows)
 
 
 def _write_retrieval(rows: list[Row], config: RetrievalConfig, folder: Path) -> list[str]:

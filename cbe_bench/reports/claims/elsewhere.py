@@ -1,4 +1,4 @@
-"""Claims that are judged where their experiments are reported: on angles (Sections 4 and 6.1) and classifiers."""
+"""Claims that are judged where their experiments are reported: on angles (Sections 4 and 6.1)."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -6,12 +6,10 @@ from functools import partial
 from cbe_bench.core.results import Experiment, Row
 from cbe_bench.reports.angles import judge_theory
 from cbe_bench.reports.claims.claim import Claim, Finding, Source, Spread
-from cbe_bench.reports.claims.classification import classification_verdicts
 from cbe_bench.reports.verdicts import Verdict
 
 _JUDGES: dict[str, Callable[[list[Row]], list[Verdict]]] = {
     "angles": judge_theory,
-    "classification": classification_verdicts,
 }
 """Who judges an experiment, by its kind."""
 
@@ -55,7 +53,7 @@ def _claim(kind: str, name: str, statement: str, where: str, rule: str, measure:
     )
 
 
-_on_angles, _on_classifiers = partial(_claim, "angles"), partial(_claim, "classification")
+_on_angles = partial(_claim, "angles")
 
 CLAIMS = (
     _on_angles(
@@ -99,19 +97,5 @@ CLAIMS = (
         "Section 6.1",
         "slopes of log variance near -1, and variances at k = d near those of independent bits",
         "slope furthest from -1",
-    ),
-    _on_classifiers(
-        "T3-class",
-        "A linear classifier on codes of cbe-opt loses nothing to LSH and bilinear-opt; codes are 32 times smaller.",
-        "Table 3; Section 7.3",
-        "the intervals of the differences, seed by seed, lie above a loss of one point, and codes are 32 times smaller",
-        "cbe-opt less the rival it compares worst with, points of accuracy",
-    ),
-    _on_classifiers(
-        "T3-asym",
-        "Training on codes and testing on real projections beats testing on codes.",
-        "Section 7.3",
-        "the interval of the gain, averaged over methods seed by seed, lies above 0",
-        "gain, points of accuracy",
     ),
 )
