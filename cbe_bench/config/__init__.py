@@ -2,22 +2,16 @@
 
 from cbe_bench.config.loading import load_config
 from cbe_bench.config.models import (
-    ORIGINAL,
     SCALES,
-    AnglesConfig,
     BaseConfig,
-    ClassificationConfig,
     Config,
     EncoderConfig,
     RetrievalConfig,
 )
 
 __all__ = [
-    "ORIGINAL",
     "SCALES",
-    "AnglesConfig",
     "BaseConfig",
-    "ClassificationConfig",
     "Config",
     "EncoderConfig",
     "RetrievalConfig",

@@ -207,44 +207,8 @@ class ClassificationConfig(Config):
             yield f"encoders: {ORIGINAL!r} is what the features themselves are called; they are always run"
 
 
-class AnglesConfig(BaseConfig):
-    """How well codes estimate angles: of simulated pairs of vectors, and of all pairs of some features."""
-
-    sizes = {scale: {} for scale in RetrievalConfig.sizes}
-
-    experiment: Literal["angles"]
-    dims: Annotated[tuple[Positive, ...], Field(min_length=1)]
-    """Dimensions in which pairs of all kinds are simulated, for all methods: powers of two, as hd3 takes them."""
-    draws: Annotated[int, Field(ge=10, strict=True)]
-    """Independent draws of every embedding."""
-    flat_dims: tuple[Positive, ...] = ()
-    """Further dimensions, for cbe-rand on the flattest pair alone: there Theorem 1 begins to say something."""
-    flat_draws: Annotated[int, Field(ge=10, strict=True)] = 1_000
-    vectors: Annotated[int, Field(ge=2, strict=True)]
-    """Rows of the features of which all pairs are compared; all rows where there are no more."""
-    feature_draws: Positive
-    """Draws of every encoder of the features."""
-    seed: Seed = 0
-
-    _unique = field_validator("dims", "flat_dims")(_no_repetition)
-
-    @property
-    def rows_needed(self) -> int:
-        """Rows a stand-in must have."""
-        return self.vectors
-
-    def problems(self) -> Iterable[str]:
-        """Find what is well-formed but cannot work."""
-        yield from super().problems()
-        for key in ("dims", "flat_dims"):
-            for d in getattr(self, key):
-                if d < 2 or d & (d - 1):
-                    yield f"{key}: found {d}; pairs are simulated in 2, 4, 8, ... dimensions"
-
-
 EXPERIMENTS: dict[str, type[BaseConfig]] = {
     "retrieval": RetrievalConfig,
     "classification": ClassificationConfig,
-    "angles": AnglesConfig,
 }
 SCALES = tuple(RetrievalConfig.sizes)

@@ -12,14 +12,15 @@ from functools import cache
 from pathlib import Path
 
 _PACKAGE = "cbe_bench"
-_NEVER_DECIDE = (f"{_PACKAGE}.core",)
+_NEVER_DECIDE = (f"{_PACKAGE}.core.",)
 """Packages that run and store, and compute no result."""
 
 
 def code_version(modules: Iterable[str]) -> str:
     """Return the version of some modules, given by their dotted names.
 
-    Followed are static imports within the package the modules belong to, at any depth, also within functions.
+    Followed are static imports of modules of the suite and of the package a module belongs to, at any depth, also
+    within functions; not followed are a whole top-level package, what is imported by name at run time, and `core`.
     """
     digest = hashlib.sha256()
     for name in sorted(_closure(frozenset(modules))):
@@ -33,7 +34,7 @@ def _closure(modules: frozenset[str]) -> frozenset[str]:
     pending = list(modules)
     while pending:
         name = pending.pop()
-        if name not in found and not name.startswith(_NEVER_DECIDE):
+        if name not in found and not f"{name}.".startswith(_NEVER_DECIDE):
             found.add(name)
             pending += _imports(name)
     return frozenset(found)
@@ -57,18 +58,23 @@ def _source(name: str) -> Path | None:
 
 @cache
 def _imports(name: str) -> tuple[str, ...]:
-    """Return the modules of the suite that a module imports."""
-    return tuple(dict.fromkeys(module for module in _named(_tree(name)) if _source(module)))
+    """Return the modules that a module imports from the suite and from its own package."""
+    packages = {_PACKAGE, name.partition(".")[0]}
+    found = (module for module in _named(name) if module.partition(".")[0] in packages - {module})
+    return tuple(dict.fromkeys(module for module in found if _source(module)))
 
 
-def _named(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+def _named(name: str) -> Iterator[str]:
+    """Yield the dotted names in the import statements of a module; some may be no modules."""
+    source = _source(name)
+    package = name if source and source.name == "__init__.py" else name.rpartition(".")[0]
+    for node in ast.walk(_tree(name)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name.startswith(f"{_PACKAGE}."))
-        elif isinstance(node, ast.ImportFrom) and node.module and f"{node.module}.".startswith(f"{_PACKAGE}."):
-            if node.module != _PACKAGE:
-                yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+            yield base
+            yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
 @cache

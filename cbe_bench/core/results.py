@@ -101,7 +101,7 @@ class Row(RunMetadata):
         found = {name: value for name, value in values.items() if name != "type"}
         if unknown := found.keys() - {field.name for field in fields(cls)}:
             raise ValueError(f"unknown fields {', '.join(sorted(unknown))}")
-        row: Self = _adapter(cls).validate_python(found)
+        row: Self = _adapter(cls).validate_python(found)  # type: ignore[arg-type]
         return row
 
 

@@ -2,7 +2,7 @@
 
 from cbe_bench.core.runner import BASE_BYTES
 from cbe_bench.encoders import Encoder
-from cbe_bench.evaluators.caching import cache_bytes
+from cbe_bench.evaluators.feature_rows import cached_bytes
 from cbe_bench.evaluators.retrieval.evaluator import Task
 from cbe_bench.evaluators.retrieval.metrics import CODES_AT_ONCE, QUERIES_AT_ONCE, UNPACKED_BYTES
 from cbe_bench.kernels.bits import code_bytes
@@ -33,5 +33,5 @@ def cell_bytes(task: Task, encoder: Encoder, n_database: int, n_threads: int, me
     d = task.n_features
     training = 8 * d * task.n_train if encoder.learns else 0
     evaluation = evaluation_bytes(n_database, task.n_queries, encoder.bits(d), n_threads)
-    cached = cache_bytes(memory_limit, d, n_database, task.n_train)
+    cached = cached_bytes(memory_limit, d, n_database, task.n_train)
     return BASE_BYTES + cached + training + evaluation + encoder.memory_bytes(d)

@@ -21,7 +21,7 @@ from cbe_bench.core.runner import OPERATIONS_PER_SECOND, Cell, Metrics
 from cbe_bench.data.splits import Split
 from cbe_bench.encoders import encoder_classes, make_encoder
 from cbe_bench.evaluators.base import Experiment, Measurement, register
-from cbe_bench.evaluators.caching import cache_bytes, check_rows
+from cbe_bench.evaluators.feature_rows import cached_bytes, check_rows
 from cbe_bench.evaluators.configs import EncoderConfig
 from cbe_bench.evaluators.retrieval.claims import CLAIMS
 from cbe_bench.evaluators.retrieval.config import RetrievalConfig
@@ -219,7 +219,7 @@ class RetrievalExperiment(Experiment):
         d, n_database = task.n_features, len(split.database)
         operations = ground_truth_operations(d, n_database, len(split.queries))
         reporter.step(f"exact neighbours, seed {seed}", operations / (OPERATIONS_PER_SECOND * self.resources.n_threads))
-        data = task.view(seed, cache_bytes(self.resources.memory_limit, d, n_database, len(split.learn)))
+        data = task.view(seed, cached_bytes(self.resources.memory_limit, d, n_database, len(split.learn)))
         evaluator = RetrievalEvaluator(data, task.n_neighbours, task.depth, reporter.advance, auc=task.auc)
         return _Group(evaluator, _encoded_bits(cells))
 

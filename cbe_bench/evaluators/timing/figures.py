@@ -41,9 +41,7 @@ def growth_figure(rows: list[TimingRow]) -> "Drawing | None":
     square = [row for row in done if row.n_bits == row.n_features]
     largest = max((row.n_features for row in done), default=0)
     bits = {row.n_bits for row in done if row.n_features == largest}
-    panels = (
-        [(square, "n_features", _TIME), (square, "n_features", "parameter_bytes")] if square else []
-    )
+    panels = [(square, "n_features", _TIME), (square, "n_features", "parameter_bytes")] if square else []
     if len(bits) > 1:
         panels.append(([row for row in done if row.n_features == largest], "n_bits", _TIME))
     if not panels:
