@@ -115,11 +115,10 @@ class RetrievalExperiment(Experiment):
         self._measured = frozenset(measured)
         mine = (row for row in recall_rows(rows) if row.ok and row.data_hash == self._data_hash)
         self._known_seeds = frozenset(row.seed for row in mine)
-        equal_time = self._equal_time_cells()
         if stage == EQUAL_TIME:
-            return equal_time
+            return self._equal_time_cells
         lengths = {entry.label: set(self._common_lengths) for entry in self.config.encoders}
-        for cell in equal_time:
+        for cell in self._equal_time_cells:
             if cell.key in measured:
                 lengths[cell.label].add(measured[cell.key].n_bits)
         return [
@@ -137,8 +136,9 @@ class RetrievalExperiment(Experiment):
     def _data_hash(self) -> str:
         return self.features.content_hash()
 
+    @cached_property
     def _equal_time_cells(self) -> list[Cell]:
-        """List every method at every code length of the reference, the longest first."""
+        """Every method at every code length of the reference, the longest first."""
         config = self.config
         if "time" not in config.fixed:
             return []
