@@ -22,7 +22,7 @@ def encoder_classes() -> dict[str, type[Encoder]]:
     return dict(sorted(REGISTRY.items()))
 
 
-def make_encoder(name: str, *, precondition: str | None = None, **params: Any) -> Encoder:
+def make_encoder(name: str, /, *, precondition: str | None = None, **params: Any) -> Encoder:
     """Construct the encoder called `name`; a wrong name or parameter is told with the nearest right one.
 
     With `precondition`, it is one of vectors that a Walsh-Hadamard transform has spread: see `Preconditioned`.
