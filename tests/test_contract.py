@@ -14,7 +14,9 @@ from sklearn.utils.estimator_checks import check_estimator
 import cbe_bench
 from cbe_bench.core.environment import limited_memory
 from cbe_bench.core.errors import InputError
+from cbe_bench.core.resources import Resources
 from cbe_bench.encoders import encoder_classes, load_encoder, make_encoder
+from cbe_bench.encoders.registry import REGISTRY
 from cbe_bench.kernels import parallel
 
 NAMES = list(encoder_classes())
@@ -198,12 +200,63 @@ def test_public_names_and_registry_agree():
         make_encoder("cbe-rand", row="first")
 
 
-def test_loading_something_else_is_told(tmp_path):
-    (tmp_path / "x.npz").write_text("no archive")
-    with pytest.raises(InputError, match="not a saved encoder"):
-        load_encoder(tmp_path / "x.npz")
-    with pytest.raises(InputError, match="no such file"):
-        load_encoder(tmp_path / "y.npz")
+@pytest.mark.parametrize("name", NAMES)
+def test_output_is_a_table_where_scikit_learn_is_asked_for_one(name, X):
+    encoder = make(name, 24).set_output(transform="pandas").fit(X)
+    frame = encoder.transform(X)
+    assert list(frame.columns) == list(encoder.get_feature_names_out())
+    assert frame.columns[7] == f"{type(encoder).__name__.lower()}7"
+    assert np.array_equal(frame.to_numpy(), encoder.set_output(transform="default").transform(X))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_memory_limit_decides_how_not_what(name, X):
+    limited = make(name, 64).set_resources(Resources(threads=1, memory_bytes=1 << 20)).fit(X)
+    assert np.array_equal(limited.encode(X), make(name, 64).fit(X).encode(X))
+    assert "_resources" not in pickle.loads(pickle.dumps(limited)).__dict__
+
+
+PLUGIN = """
+import numpy as np
+from cbe_bench.encoders import Encoder
+
+class Coordinates(Encoder):
+    def _fit(self, X, y, rng):
+        self.order_ = rng.permutation(X.shape[1] * -(-self.n_bits_ // X.shape[1]))[: self.n_bits_] % X.shape[1]
+
+    def _project(self, X):
+        return X[:, self.order_]
+"""
+
+
+@pytest.fixture
+def plugin(tmp_path, monkeypatch):
+    """A method of another package, with nothing but `_fit` and `_project`, installed after all others were found."""
+    assert "coordinates" not in encoder_classes()
+    (tmp_path / "other_package.py").write_text(PLUGIN)
+    (tmp_path / "other_package-1.dist-info").mkdir()
+    (tmp_path / "other_package-1.dist-info/METADATA").write_text("Name: other-package\nVersion: 1\n")
+    entries = "[cbe_bench.encoders]\ncoordinates = other_package:Coordinates\nbroken = other_package:Missing\n"
+    (tmp_path / "other_package-1.dist-info/entry_points.txt").write_text(entries)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield "coordinates"
+    REGISTRY.pop("coordinates", None)
+
+
+def test_a_method_of_another_package_keeps_the_whole_contract(plugin, rng, X, tmp_path, caplog):
+    assert make_encoder("coordinates", n_bits=8).name == "coordinates"
+    assert {"coordinates", "cbe-rand"} <= encoder_classes().keys()
+    assert "'broken' of another package could not be loaded" in caplog.text
+    test_is_a_scikit_learn_estimator(plugin)
+    for n_bits in LENGTHS:
+        test_codes_are_the_packed_signs_of_the_projection(plugin, D, n_bits, X)
+    test_double_precision_on_request(plugin, X)
+    test_same_seed_same_code_other_seed_other_code(plugin, X)
+    test_save_load_pickle_and_clone(plugin, D, 60, X, tmp_path / "saved")
+    test_works_in_a_pipeline(plugin, X)
+    test_memory_estimate_covers_what_is_allocated(plugin, 1, rng)
+    test_bad_n_bits_is_told(plugin, 0, X)
+    test_output_is_a_table_where_scikit_learn_is_asked_for_one(plugin, X)
 
 
 def test_memory_limit_is_scoped():

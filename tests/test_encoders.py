@@ -5,9 +5,8 @@ import pytest
 from scipy.linalg import circulant, hadamard
 
 from cbe_bench import HD3, LSH, BilinearRand, CBEOrth, CBERand
-from cbe_bench.core.environment import limited_memory
 from cbe_bench.core.errors import InputError
-from cbe_bench.encoders import base
+from cbe_bench.core.resources import Resources
 from cbe_bench.encoders.bilinear import code_sides, sides
 
 
@@ -28,7 +27,7 @@ def test_circulant_projection_is_circ_r_times_d_x(cls, X):
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("place", [(0, 0), (17, 3), (29, 59)])
 def test_one_number_that_is_not_finite_is_found(bad, place, X, monkeypatch):
-    monkeypatch.setattr(base, "_CHECK_VALUES", 200)
+    monkeypatch.setattr("cbe_bench.encoders.inputs._SLICE_VALUES", 200)
     encoder = CBERand(random_state=0).fit(X)
     X[place] = bad
     for refuses in (encoder.encode, CBERand(random_state=0).fit):
@@ -129,8 +128,8 @@ def test_lsh_generates_in_groups_what_it_would_store(rng, monkeypatch):
 def test_lsh_keeps_its_matrix_only_where_memory_allows(rng):
     X = rng.standard_normal((2, 1024)).astype(np.float32)
     for limit, kept in ((16 << 20, True), ((16 << 20) - 1, False)):  # the matrix has 4 MiB
-        with limited_memory(limit):
-            assert hasattr(LSH(1024).fit(X), "matrix_") == kept
+        encoder = LSH(1024).set_resources(Resources(memory_bytes=limit)).fit(X)
+        assert hasattr(encoder, "matrix_") == kept
 
 
 def test_sides_by_hand():

@@ -87,7 +87,7 @@ class Artificial(Encoder):
         super().__init__(n_bits, random_state=random_state)
         self.cost, self.clock = cost, clock
 
-    def _fit(self, X, seed):
+    def _fit(self, X, y, rng):
         pass
 
     def _project(self, X):

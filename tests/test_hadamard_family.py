@@ -286,6 +286,17 @@ def test_bits_and_seed_of_a_preconditioned_encoder(rng):
     assert np.array_equal(one.encoder_.r_, two.encoder_.r_), "its own random state decides"
 
 
+def test_labels_reach_the_preconditioned_encoder(rng):
+    X, y = rng.standard_normal((60, 32)).astype(np.float32), np.arange(60) % 3
+    whole = make_encoder("cbe-opt", mu=2.0, precondition="hadamard", random_state=3)
+    whole.fit(X, y)
+    inner = clone(whole.encoder_).fit(whole._transformed(X), y)
+    assert np.array_equal(whole.encoder_.r_, inner.r_)
+    assert not np.array_equal(whole.encoder_.r_, clone(whole).fit(X, y[::-1] // 2).encoder_.r_)
+    with pytest.raises(InputError, match="needs labels"):
+        clone(whole).fit(X)
+
+
 def test_bad_preconditions_are_told(rng):
     with pytest.raises(InputError, match="precondition = 'hadamrd'; did you mean 'hadamard'"):
         make_encoder("lsh", precondition="hadamrd").fit(np.ones((1, 8)))

@@ -22,6 +22,15 @@ _FROM = click.option(
 )
 
 
+_PART = click.option(
+    "--dataset",
+    "--column",
+    "part",
+    metavar="NAME",
+    help="Which HDF5 dataset, Parquet column or .npz array, where FILE holds several.",
+)
+
+
 @click.group(name="data")
 def command() -> None:
     """Get image sets, make features of them, look at feature files and convert them.
@@ -172,35 +181,47 @@ def _make_vlad(pictures: Any, out: Path, words: int, rows: int | None, seed: int
 
 
 @command.command()
+def formats() -> None:
+    """List the file formats that are read and written, by suffix."""
+    from cbe_bench.data.formats import readable_suffixes, writable_suffixes
+
+    click.echo(f"read:    {' '.join(readable_suffixes())}")
+    click.echo(f"written: {' '.join(writable_suffixes())}")
+
+
+@command.command()
 @click.argument("file", type=click.Path(path_type=Path))
-def info(file: Path) -> None:
-    """Say what FILE is, without reading its rows."""
+@_PART
+def info(file: Path, part: str | None) -> None:
+    """Print the shape and description of FILE, without reading its rows."""
     from cbe_bench.core.environment import human_bytes
     from cbe_bench.data.formats import open_features
+    from cbe_bench.data.formats.checks import printable
 
-    with open_features(file) as features:
+    with open_features(file, part=part) as features:
         click.echo(f"{file}: {features.n_rows:,} rows x {features.n_features:,} dimensions, {features.kind} data")
         click.echo(f"  size: {human_bytes(file.stat().st_size)}")
         if features.own_queries:
             known = "with" if features.own_neighbours() is not None else "without"
-            click.echo(f"  queries: its last {features.own_queries:,} rows, {known} their true neighbours")
+            click.echo(f"  queries: its last {features.own_queries:,} rows, {known} their exact neighbours")
         for name, value in features.describe().items():
-            text = str(value)
+            text = printable(value)
             click.echo(f"  {name}: {text if len(text) <= 200 else text[:197] + '...'}")
 
 
 @command.command()
 @click.argument("file", type=click.Path(path_type=Path))
-def check(file: Path) -> None:
-    """Read all rows of FILE and say what they are like; exit code 1 if they cannot be used.
+@_PART
+def check(file: Path, part: str | None) -> None:
+    """Read all rows of FILE and report their statistics; exit code 1 if they cannot be used.
 
-    A row with NaN or infinite values, or with nothing but zeros, cannot be encoded. Duplicates are only told.
+    A row with NaN or infinite values, or with nothing but zeros, cannot be encoded. Duplicates are only reported.
     """
     from cbe_bench.cli._progress import Progress
     from cbe_bench.data.formats import open_features
     from cbe_bench.data.inspect import inspect
 
-    with Progress() as progress, open_features(file) as features:
+    with Progress() as progress, open_features(file, part=part) as features:
         progress.begin(1, 1.0)
         progress.step(f"reading {file.name}", 1.0)
         found = inspect(features, progress.share)
@@ -229,11 +250,12 @@ def check(file: Path) -> None:
 @click.argument("source", type=click.Path(path_type=Path))
 @click.argument("target", type=click.Path(path_type=Path))
 @click.option("--force", is_flag=True, help="Write over TARGET if it is there.")
-def convert(source: Path, target: Path, force: bool) -> None:
-    """Write the rows of SOURCE to TARGET, in the form its name says, in constant memory.
+@_PART
+def convert(source: Path, target: Path, force: bool, part: str | None) -> None:
+    """Write the rows of SOURCE to TARGET, in the format its suffix says, in constant memory.
 
-    Read: .h5 (rows, ann-benchmarks, sparse), .npy, .npz (sparse), .fvecs, .bvecs, .fbin, .u8bin, .i8bin, .parquet.
-    Written: .h5, .npy, .fvecs, .bvecs, .fbin, .parquet.
+    HDF5 files may hold rows, the layout of ann-benchmarks or sparse rows, .npz files dense or sparse ones; what is
+    written is dense. `cbe-bench data formats` lists all suffixes.
     """
     from cbe_bench.cli._progress import Progress
     from cbe_bench.core.errors import InputError
@@ -241,7 +263,7 @@ def convert(source: Path, target: Path, force: bool) -> None:
 
     if target.exists() and not force:
         raise InputError(f"{target}: is there already; --force writes over it")
-    with Progress() as progress, open_features(source) as features:
+    with Progress() as progress, open_features(source, part=part) as features:
         _convert(features, target, progress)
 
 
@@ -254,5 +276,5 @@ def _convert(features: Any, target: Path, progress: "Progress") -> None:
     lost = write(features, target, progress.share)
     progress.stop()
     if lost:
-        progress.message(f"{target.suffix} has no room for labels: they were left behind")
+        progress.message(f"{target.suffix} has no place for labels: they were not written")
     progress.message(f"wrote {target}: {features.n_rows:,} rows x {features.n_features:,} dimensions")

@@ -3,7 +3,6 @@
 from cbe_bench.config.loading import load_config
 from cbe_bench.config.models import (
     SCALES,
-    AnglesConfig,
     BaseConfig,
     Config,
     EncoderConfig,
@@ -12,7 +11,6 @@ from cbe_bench.config.models import (
 
 __all__ = [
     "SCALES",
-    "AnglesConfig",
     "BaseConfig",
     "Config",
     "EncoderConfig",

@@ -9,10 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.data.splits import PROTOCOLS
+from cbe_bench.data.synthetic import SyntheticFeatures
 from cbe_bench.encoders import make_encoder
 
 Scales = dict[str, dict[str, Any]]
 Positive = Annotated[int, Field(gt=0, lt=2**31, strict=True)]
+ORIGINAL = "original"
+"""What classification calls the features themselves."""
 Seed = Annotated[int, Field(ge=0, strict=True)]
 
 
@@ -168,43 +171,44 @@ class RetrievalConfig(Config):
             yield f"database: found {self.database}; neighbours and depth need at least {least} rows"
 
 
-class AnglesConfig(BaseConfig):
-    """How well codes estimate angles: of simulated pairs of vectors, and of all pairs of some features."""
+class ClassificationConfig(Config):
+    """How well linear classifiers of codes do, beside those of the features themselves."""
 
-    sizes = {scale: {} for scale in RetrievalConfig.sizes}
+    sizes = {
+        "smoke": {"train": 4, "validation": 2, "test": 2},
+        "quick": {"train": 8, "validation": 4, "test": 4},
+        "paper": {"train": 100, "validation": 50, "test": 50},
+    }
 
-    experiment: Literal["angles"]
-    dims: Annotated[tuple[Positive, ...], Field(min_length=1)]
-    """Dimensions in which pairs of all kinds are simulated, for all methods: powers of two, as hd3 takes them."""
-    draws: Annotated[int, Field(ge=10, strict=True)]
-    """Independent draws of every embedding."""
-    flat_dims: tuple[Positive, ...] = ()
-    """Further dimensions, for cbe-rand on the flattest pair alone: there Theorem 1 begins to say something."""
-    flat_draws: Annotated[int, Field(ge=10, strict=True)] = 1_000
-    vectors: Annotated[int, Field(ge=2, strict=True)]
-    """Rows of the features of which all pairs are compared; all rows where there are no more."""
-    feature_draws: Positive
-    """Draws of every encoder of the features."""
-    seed: Seed = 0
+    experiment: Literal["classification"]
+    protocol: Literal["paper"] = "paper"
+    classes: Annotated[int, Field(ge=2, strict=True)] | None = None
+    """Classes used, drawn once for all seeds; all of them where there are no more."""
+    train: Positive
+    """Rows of each class that classifiers are trained on, and learned encoders with them."""
+    validation: Positive
+    """Rows of each class that the cost is chosen on."""
+    test: Positive
+    """Rows of each class that accuracy is taken on."""
+    costs: Annotated[tuple[Annotated[float, Field(gt=0, allow_inf_nan=False)], ...], Field(min_length=1)]
+    """Values of C to choose from, for vectors of unit length."""
 
-    _unique = field_validator("dims", "flat_dims")(_no_repetition)
+    _unique_costs = field_validator("costs")(_no_repetition)
 
     @property
     def rows_needed(self) -> int:
         """Rows a stand-in must have."""
-        return self.vectors
+        return SyntheticFeatures.rows_for(self.train + self.validation + self.test)
 
     def problems(self) -> Iterable[str]:
         """Find what is well-formed but cannot work."""
         yield from super().problems()
-        for key in ("dims", "flat_dims"):
-            for d in getattr(self, key):
-                if d < 2 or d & (d - 1):
-                    yield f"{key}: found {d}; pairs are simulated in 2, 4, 8, ... dimensions"
+        if any(entry.label == ORIGINAL for entry in self.encoders):
+            yield f"encoders: {ORIGINAL!r} is what the features themselves are called; they are always run"
 
 
 EXPERIMENTS: dict[str, type[BaseConfig]] = {
     "retrieval": RetrievalConfig,
-    "angles": AnglesConfig,
+    "classification": ClassificationConfig,
 }
 SCALES = tuple(RetrievalConfig.sizes)

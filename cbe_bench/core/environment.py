@@ -1,59 +1,28 @@
-"""The machine under the numbers: what it is, what it may use, what it used."""
+"""The machine under the numbers: what it is and what it used."""
 
 import hashlib
 import json
 import os
 import platform
-import resource
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from cbe_bench.core.cache import whole_file
+from cbe_bench.core.resources import machine_memory
 
 GIB = 1 << 30
-_LARGEST_MEMORY_LIMIT = 24 * GIB
 _PACKAGES = ("cbe-bench", "numpy", "scipy", "numba", "pyfftw", "scikit-learn", "h5py")
 
 
-_chosen_memory_limit: int | None = None
-
-
-@contextmanager
-def limited_memory(limit: int | None) -> Iterator[None]:
-    """Run a block of code under another memory limit (None: the default one)."""
-    global _chosen_memory_limit
-    before, _chosen_memory_limit = _chosen_memory_limit, limit
-    try:
-        yield
-    finally:
-        _chosen_memory_limit = before
-
-
-def memory_limit() -> int:
-    """Return the bytes a run may use: what the machine or its container has, at most 24 GiB, or what was chosen."""
-    return _chosen_memory_limit or machine_memory()
-
-
-@cache
-def machine_memory() -> int:
-    """Return the bytes that the machine or its container has, at most 24 GiB."""
-    physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    limits = [physical, _LARGEST_MEMORY_LIMIT]
-    for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        try:
-            limits.append(int(Path(name).read_text()))
-        except (OSError, ValueError):
-            continue
-    return min(limits)
-
-
 def peak_memory() -> int:
-    """Return the largest resident size this process has had, in bytes."""
+    """Return the largest resident size this process has had, in bytes; 0 where the system does not say."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 

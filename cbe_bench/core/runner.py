@@ -222,25 +222,16 @@ def _evaluate(workload: Workload, job: Job, cell: Cell, context: Any, reporter: 
 def _row(
     job: Job, cell: Cell, status: str, reason: str, notes: tuple[str, ...] = (), metrics: Metrics | None = None
 ) -> Row:
-    values = {
+    metadata = {
         "environment": environment.environment_id(),
         "threads": job.resources.n_threads,
-        **job.data,
-        **asdict(cell.spec),  # a spec may fix what is run metadata elsewhere, such as the threads
-        **(metrics or {}),
+        "peak_memory_bytes": environment.peak_memory(),
+        "memory_estimate_bytes": cell.memory_bytes,
+        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    return cell.row_class(
-        key=cell.key,
-        code=cell.code,
-        status=status,
-        reason=reason,
-        notes=notes,
-        label=cell.label,
-        memory_estimate_bytes=cell.memory_bytes,
-        peak_memory_bytes=environment.peak_memory(),
-        ended=datetime.now(UTC).isoformat(timespec="seconds"),
-        **values,
-    )
+    decided = {"key": cell.key, "code": cell.code, "label": cell.label, **job.data, **asdict(cell.spec)}
+    ended = {"status": status, "reason": reason, "notes": notes, **(metrics or {})}
+    return cell.row_class(**{**metadata, **decided, **ended})
 
 
 def derive_seed(*axes: object) -> int:

@@ -10,11 +10,14 @@ Learning raises sum_i (b_i / |b_i|).(R' x_i), over the codes and over R with R' 
 R = polar(X' (b_i / |b_i|)). Meant for data without negative values, such as counts, compared by angle.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.encoders.base import register
 from cbe_bench.encoders.rotation import USUAL_ROWS, LearnedRotation
+from cbe_bench.encoders.state import Field, Shapes
 from cbe_bench.kernels.bits import Codes
 from cbe_bench.kernels.orthogonal import cross_products, polar, random_orthonormal
 from cbe_bench.kernels.parallel import for_slices
@@ -55,8 +58,8 @@ class AQBC(LearnedRotation):
         The columns of R.
     """
 
-    def _fit(self, X: NDArray, seed: int) -> None:
-        start = random_orthonormal(np.random.default_rng(seed), (self.n_bits_, X.shape[1]), X.dtype)
+    def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
+        start = random_orthonormal(rng, (self.n_bits_, X.shape[1]), X.dtype)
         self.components_ = start.astype(np.float32)
         codes = np.empty((0, 0), np.uint8)
         for _ in range(self.n_iter):
@@ -85,6 +88,10 @@ class AQBC(LearnedRotation):
 
         for_slices(project, len(X), self._task_rows(), blas=True)
         return out
+
+    def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
+        components = Field("f4", (self.bits(n_features), n_features))
+        return super()._state_fields(n_features, shapes) | {"components_": components}
 
     def memory_bytes(self, n_features: int) -> int:
         """Estimate the bytes needed to fit, on up to 10,000 rows, and to encode beside input and output."""

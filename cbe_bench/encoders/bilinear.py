@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.encoders.base import Encoder, register
+from cbe_bench.encoders.state import Field, Shapes, index_field
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, unpack_signs
 from cbe_bench.kernels.orthogonal import BLOCKS_AT_ONCE, polar, sum_over_blocks
 from cbe_bench.kernels.parallel import for_slices
@@ -94,9 +95,8 @@ class BilinearRand(Encoder):
                 found, least = [shorter, *found], self._work_of(shorter, n_features)
         return found
 
-    def _fit(self, X: NDArray, seed: int) -> None:
+    def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
         d = X.shape[1]
-        rng = np.random.default_rng(seed)
         self.__dict__.pop("order_", None)
         if self.permute:
             self.order_ = rng.permutation(d)
@@ -133,6 +133,14 @@ class BilinearRand(Encoder):
 
         for_slices(multiply, len(X), max(1, _TASK_VALUES // X.shape[1]), blas=True)
         return out
+
+    def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
+        (d1, d2), (whole, rest) = sides(n_features), divmod(self.bits(n_features), n_features)
+        c1, c2 = code_sides(rest, (d1, d2)) if rest else (0, 0)
+        fields = {"left_": Field("f4", (whole * d1 + c1, d1)), "right_": Field("f4", (whole * d2 + c2, d2))}
+        if self.permute:
+            fields["order_"] = index_field("i8", n_features, n_features)
+        return super()._state_fields(n_features, shapes) | fields
 
     def memory_bytes(self, n_features: int) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""
@@ -189,8 +197,8 @@ class BilinearOpt(BilinearRand):
         super().check_params(n_features)
         self._check_count("n_iter")
 
-    def _fit(self, X: NDArray, seed: int) -> None:
-        super()._fit(X, seed)
+    def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
+        super()._fit(X, y, rng)
         i = j = 0
         for c1, c2 in self.shapes(X.shape[1]):
             left, right = self.left_[i : i + c1], self.right_[j : j + c2]

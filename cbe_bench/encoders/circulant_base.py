@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.encoders.base import Encoder
+from cbe_bench.encoders.state import Field, Shapes, sign_field
 from cbe_bench.kernels.bits import Codes, code_bytes
 from cbe_bench.kernels.fft.fourier import CirculantProduct
 from cbe_bench.kernels.fft.fourstep import LongCirculantProduct, circulant_product
@@ -33,7 +34,7 @@ class CirculantEncoder(Encoder):
         if dtype.name not in products:
             stride = self._stride(self.n_features_in_)
             pairs = zip(self.r_, self.signs_, strict=True)
-            products[dtype.name] = [circulant_product(r, signs, dtype, stride) for r, signs in pairs]
+            products[dtype.name] = [circulant_product(r, flips, dtype, stride) for r, flips in pairs]
         blocks: list[CirculantProduct | LongCirculantProduct] = products[dtype.name]
         return blocks
 
@@ -54,6 +55,11 @@ class CirculantEncoder(Encoder):
             first = block * d // 8
             product.encode(X, n_bits, codes[:, first : first + code_bytes(n_bits)])
         return codes
+
+    def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
+        blocks = self._blocks(n_features)
+        fields = {"r_": Field("f4", (blocks, n_features)), "signs_": sign_field(blocks, n_features)}
+        return super()._state_fields(n_features, shapes) | fields
 
     def memory_bytes(self, n_features: int) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""

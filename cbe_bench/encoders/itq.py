@@ -6,6 +6,7 @@ bits than directions in which the learning set varies, R is a wide matrix with o
 """
 
 import warnings
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from cbe_bench.core.errors import InputError
 from cbe_bench.encoders.base import register
 from cbe_bench.encoders.rotation import USUAL_ROWS, LearnedRotation
+from cbe_bench.encoders.state import Field, Shapes
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, unpack_signs
 from cbe_bench.kernels.orthogonal import cross_products, polar, random_orthonormal
 from cbe_bench.kernels.parallel import for_slices
@@ -41,7 +43,7 @@ class ITQ(LearnedRotation):
         The rotated principal directions.
     """
 
-    def _fit(self, X: NDArray, seed: int) -> None:
+    def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
         mean, directions = principal_directions(X, self.n_bits_)
         if not len(directions):
             raise InputError(f"{self.name}: no two rows of the learning set differ (n_samples = {len(X)})")
@@ -52,7 +54,7 @@ class ITQ(LearnedRotation):
                 stacklevel=3,
             )
         V = centred_products(X, mean, directions)
-        start = random_orthonormal(np.random.default_rng(seed), (len(directions), self.n_bits_), V.dtype)
+        start = random_orthonormal(rng, (len(directions), self.n_bits_), V.dtype)
         rotation = self._rotate(V, start)
         self.components_ = cross_products(rotation, directions).astype(np.float32)
         self.mean_ = mean
@@ -80,6 +82,10 @@ class ITQ(LearnedRotation):
 
     def _project(self, X: NDArray) -> NDArray:
         return centred_products(X, self.mean_, self.components_)
+
+    def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
+        fields = {"mean_": Field("f8", (n_features,)), "components_": Field("f4", (self.bits(n_features), n_features))}
+        return super()._state_fields(n_features, shapes) | fields
 
     def memory_bytes(self, n_features: int) -> int:
         """Estimate the bytes needed to fit, on up to 10,000 rows, and to encode beside input and output."""

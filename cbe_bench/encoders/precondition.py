@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from cbe_bench.core.errors import InputError, did_you_mean
-from cbe_bench.encoders.base import Encoder
+from cbe_bench.encoders.base import Encoder, seed_of
+from cbe_bench.encoders.state import Field, Shapes, sign_field
 from cbe_bench.kernels.bits import Codes, code_bytes
 from cbe_bench.kernels.hadamard import fwht, padded_length
 from cbe_bench.kernels.parallel import slices
@@ -111,15 +112,15 @@ class Preconditioned(Encoder):
     def _inner(self, n_features: int) -> Encoder:
         """Return the encoder of the transformed vectors, unfitted."""
         inner: Encoder = clone(self.encoder).set_params(n_bits=self.bits(n_features))
-        return inner
+        return inner.set_resources(self.resources)
 
-    def _fit(self, X: NDArray, seed: int) -> None:
+    def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
         length, _ = self.shape(X.shape[1])
-        self.signs_ = 2 * np.random.default_rng(seed).integers(0, 2, length, dtype=np.int8) - 1
+        self.signs_ = 2 * rng.integers(0, 2, length, dtype=np.int8) - 1
         self.encoder_ = self._inner(X.shape[1])
         if self.encoder_.random_state is None:
-            self.encoder_.set_params(random_state=seed)
-        self.encoder_.fit(self._transformed(X if self.learns else X[:1]))
+            self.encoder_.set_params(random_state=seed_of(rng))
+        self.encoder_.fit(self._transformed(X if self.learns else X[:1]), y if self.learns else None)
 
     def _transformed(self, X: NDArray) -> NDArray:
         length, block = self.shape(X.shape[1])
@@ -143,6 +144,13 @@ class Preconditioned(Encoder):
         for part in self._parts(X):
             codes[part] = self.encoder_._encode(self._transformed(X[part]))
         return codes
+
+    def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
+        length, _ = self.shape(n_features)
+        inner_shapes = {name.removeprefix(_INNER): shape for name, shape in shapes.items() if name.startswith(_INNER)}
+        inner = self._inner(n_features)._state_fields(length, inner_shapes)
+        own = super()._state_fields(n_features, shapes) | {"signs_": sign_field(length)}
+        return own | {_INNER + name: field for name, field in inner.items()}
 
     def memory_bytes(self, n_features: int) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.errors import InputError
-from cbe_bench.encoders.base import Encoder, register
+from cbe_bench.encoders.base import Encoder, child_rng, register
+from cbe_bench.encoders.state import Field, Shapes
 from cbe_bench.kernels.parallel import for_slices
 from cbe_bench.kernels.products import products
 
@@ -21,6 +22,8 @@ _TILE_BITS = 128
 _PROBES = 256
 """Rows of the learning set whose nearest neighbours are sought."""
 _TASK_VALUES = 1 << 19
+_LARGEST_EXPONENT = 125
+"""Entries of w from 2**-e to 2**e fit into single precision."""
 
 
 @register("sklsh")
@@ -66,20 +69,24 @@ class SKLSH(Encoder):
         if not isinstance(self.gamma, int | float | np.number) or not 0 < self.gamma < np.inf:
             raise InputError(f"{self.name}: gamma = {self.gamma!r}; it must be a positive number, or None to tune it")
 
-    def _fit(self, X: NDArray, seed: int) -> None:
-        self.gamma_ = float(self.gamma or self._tuned(X, np.random.default_rng([seed, 0])))
+    def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
+        self.gamma_ = float(self.gamma or self._tuned(X, child_rng(rng, 0)))
+        if not 2**-_LARGEST_EXPONENT <= np.sqrt(self.gamma_) <= 2**_LARGEST_EXPONENT:
+            raise InputError(
+                f"{self.name}: gamma = {self.gamma_:.3g} is out of reach; scale the training set to about 1"
+            )
         tiles = -(-self.n_bits_ // _TILE_BITS)
         self.waves_ = np.empty((tiles * _TILE_BITS, X.shape[1]), np.float32)
         self.phases_, self.heights_ = np.empty((2, tiles * _TILE_BITS), np.float32)
 
         def draw(part: slice) -> None:
             for tile in range(part.start, part.stop):
-                rng = np.random.default_rng([seed, 1 + tile])
+                child = child_rng(rng, 1 + tile)
                 bits = slice(tile * _TILE_BITS, (tile + 1) * _TILE_BITS)
-                rng.standard_normal(out=self.waves_[bits], dtype=np.float32)
+                child.standard_normal(out=self.waves_[bits], dtype=np.float32)
                 self.waves_[bits] *= np.float32(np.sqrt(self.gamma_))
-                self.phases_[bits] = rng.uniform(0, 2 * np.pi, _TILE_BITS)
-                self.heights_[bits] = rng.uniform(-1, 1, _TILE_BITS)
+                self.phases_[bits] = child.uniform(0, 2 * np.pi, _TILE_BITS)
+                self.heights_[bits] = child.uniform(-1, 1, _TILE_BITS)
 
         for_slices(draw, tiles, 1)
 
@@ -107,6 +114,12 @@ class SKLSH(Encoder):
 
         for_slices(project, len(X), max(32, _TASK_VALUES // len(waves)), blas=True)
         return out
+
+    def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
+        rows = -(-self.bits(n_features) // _TILE_BITS) * _TILE_BITS
+        fields = {"waves_": Field("f4", (rows, n_features)), "gamma_": Field("f8", (), 0)}
+        fields |= dict.fromkeys(("phases_", "heights_"), Field("f4", (rows,)))
+        return super()._state_fields(n_features, shapes) | fields
 
     def memory_bytes(self, n_features: int) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""

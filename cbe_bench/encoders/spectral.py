@@ -7,12 +7,14 @@ Nothing is drawn: the learning set decides everything.
 """
 
 import heapq
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.errors import InputError
 from cbe_bench.encoders.base import Encoder, register
+from cbe_bench.encoders.state import Field, Shapes, index_field
 from cbe_bench.kernels.parallel import for_slices
 from cbe_bench.kernels.principal import centred_products, principal_directions
 from cbe_bench.kernels.products import products
@@ -60,7 +62,7 @@ class SpectralHashing(Encoder):
 
     learns = True
 
-    def _fit(self, X: NDArray, seed: int) -> None:
+    def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
         mean, directions = principal_directions(X, self.n_bits_)
         if not len(directions):
             raise InputError(f"{self.name}: no two rows of the learning set differ (n_samples = {len(X)})")
@@ -87,6 +89,17 @@ class SpectralHashing(Encoder):
 
         for_slices(waves, len(X), max(32, _TASK_VALUES // max(X.shape[1], self.n_bits_)), blas=True)
         return out
+
+    def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
+        n_bits, used = self.bits(n_features), shapes.get("components_", (0,))[0]
+        fields = {
+            "mean_": Field("f8", (n_features,)),
+            "components_": Field("f4", (used, n_features)),
+            "direction_": index_field("i8", used, n_bits),
+            "frequency_": Field("f8", (n_bits,)),
+            "start_": Field("f8", (n_bits,)),
+        }
+        return super()._state_fields(n_features, shapes) | fields
 
     def memory_bytes(self, n_features: int) -> int:
         """Estimate the bytes needed to fit, on up to 10,000 rows, and to encode beside input and output."""

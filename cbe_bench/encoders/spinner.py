@@ -5,10 +5,13 @@ databases: what one would choose today instead of a circulant matrix. Vectors ar
 the first k values are the code. More bits than that length come from further, independent blocks.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.encoders.base import Encoder, register
+from cbe_bench.encoders.base import Encoder, child_rng, register
+from cbe_bench.encoders.state import Field, Shapes, sign_field
 from cbe_bench.kernels.bits import Codes, code_bytes
 from cbe_bench.kernels.hadamard import Scratch, padded_length, spin
 
@@ -40,12 +43,11 @@ class HD3(Encoder):
     def _blocks(self, n_features: int) -> int:
         return -(-self.bits(n_features) // padded_length(n_features))
 
-    def _fit(self, X: NDArray, seed: int) -> None:
+    def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
         length, blocks = padded_length(X.shape[1]), self._blocks(X.shape[1])
         self.signs_ = np.empty((blocks, _ROUNDS, length), np.int8)
         for block in range(blocks):
-            rng = np.random.default_rng([seed, block])
-            self.signs_[block] = 2 * rng.integers(0, 2, (_ROUNDS, length), dtype=np.int8) - 1
+            self.signs_[block] = 2 * child_rng(rng, block).integers(0, 2, (_ROUNDS, length), dtype=np.int8) - 1
         self._scratch = Scratch()
 
     def _memory(self) -> Scratch:
@@ -72,6 +74,10 @@ class HD3(Encoder):
             part = codes[:, first : first + code_bytes(n_bits)]
             spin(X, signs, np.empty((len(X), 0), X.dtype), part, n_bits, self._memory())
         return codes
+
+    def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
+        field = sign_field(self._blocks(n_features), _ROUNDS, padded_length(n_features))
+        return super()._state_fields(n_features, shapes) | {"signs_": field}
 
     def memory_bytes(self, n_features: int) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""

@@ -9,18 +9,20 @@ import importlib
 import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import cbe_bench.evaluators
-from cbe_bench.core.claims import Claim, Verdict
+from cbe_bench.core.claims import NOT_TESTED, Claim, Verdict
 from cbe_bench.core.config import BaseConfig
 from cbe_bench.core.errors import InputError
 from cbe_bench.core.progress import Progress, Reporter
 from cbe_bench.core.report import Report
 from cbe_bench.core.resources import Resources
 from cbe_bench.core.results import (
+    DATA_KINDS,
     DESCRIPTION_FILE,
     Results,
     Row,
@@ -64,6 +66,8 @@ class Experiment(ABC):
     config_class: ClassVar[type[BaseConfig]]
     row_classes: ClassVar[tuple[type[Row], ...]]
     claims: ClassVar[tuple[Claim, ...]] = ()
+    judged_at_smoke: ClassVar[bool] = False
+    """Whether results of the smoke scale, of few dimensions and rows, suffice to judge claims by."""
     stages: ClassVar[tuple[str, ...]] = ("cells",)
     """Cells of a later stage may depend on the rows of earlier ones."""
 
@@ -102,6 +106,12 @@ class Experiment(ABC):
     @abstractmethod
     def report(cls, results: Results) -> Report:
         """Return the tables and figures of some results."""
+
+    @classmethod
+    def describe_data(cls, results: Results) -> str:
+        """Say in a line which data the results are about."""
+        names = {row.data: DATA_KINDS.get(row.data_kind, row.data_kind) for row in results.rows if row.data}
+        return "; ".join(f"{name} ({kind})" for name, kind in names.items())
 
     @classmethod
     def measurements(cls, results: Results) -> Iterator[Measurement]:
@@ -164,9 +174,14 @@ def judge(results: Iterable[Results]) -> list[Verdict]:
     """Judge every claim by the results of its kind of experiment."""
     found = list(results)
     kinds = experiment_kinds()
-    owner = {claim.id: kind for kind, cls in kinds.items() for claim in cls.claims}
-    return [
-        verdict
-        for claim in all_claims()
-        for verdict in claim.verdicts([one for one in found if one.kind == owner[claim.id]])
-    ]
+    owner = {claim.id: cls for cls in kinds.values() for claim in cls.claims}
+    verdicts = []
+    for claim in all_claims():
+        cls = owner[claim.id]
+        verdicts += claim.verdicts([one for one in found if one.kind == cls.kind])
+    tried_out = {one.name for one in found if one.description.scale == "smoke" and not kinds[one.kind].judged_at_smoke}
+    return [_not_judged(one) if one.experiment in tried_out else one for one in verdicts]
+
+
+def _not_judged(verdict: Verdict) -> Verdict:
+    return replace(verdict, outcome=NOT_TESTED, found=f"the smoke scale is too small to judge by; {verdict.found}")

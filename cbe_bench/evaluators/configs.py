@@ -37,6 +37,8 @@ class DataConfig(Strict):
     """Use only this many dimensions, drawn by the seed; all of them where there are no more."""
     synthetic: bool = True
     """Use a synthetic surrogate of the same shape where the file is absent."""
+    build_at: tuple[Literal["smoke", "quick", "paper"], ...] = ("paper",)
+    """The scales at which the whole suite builds the file where it is absent, if it is one it knows how to build."""
 
 
 class FeaturesConfig(BaseConfig):
