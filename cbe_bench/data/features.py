@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from cbe_bench.core.cache import cache_directory, remember
 from cbe_bench.core.errors import InputError
+from cbe_bench.kernels.products import squared_norms
 
 Matrix = NDArray[np.float32]
 
@@ -111,7 +112,7 @@ def file_hash(path: Path) -> str:
 
 def check_values(block: Matrix, rows: NDArray[np.int64], source: str) -> NDArray:
     """Return the l2 norm of each row, or tell which rows hold NaN, infinity or nothing but zeros."""
-    norms = np.sqrt(np.einsum("ij,ij->i", block, block, dtype=np.float64))
+    norms = np.sqrt(squared_norms(block))
     for bad, what in ((~np.isfinite(norms), "NaN or infinite values"), (norms == 0, "only zeros")):
         if bad.any():
             found = rows[bad]

@@ -17,19 +17,17 @@ from cbe_bench.data.ground_truth import true_neighbours
 from cbe_bench.data.view import PreparedData, Tick
 from cbe_bench.encoders import Encoder
 from cbe_bench.evaluators.auc import averaged_auc
-from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, prefix, unpack_signs
+from cbe_bench.kernels.asymmetric import AsymmetricQueries
+from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, prefix
 from cbe_bench.kernels.hamming import distance_counts, paired_distances
 from cbe_bench.kernels.medians import add_median_counts, cut_codes, most_median, paired_medians
-from cbe_bench.kernels.parallel import for_slices, slices
-from cbe_bench.kernels.products import products
+from cbe_bench.kernels.parallel import slices
 
 Ranks = tuple[NDArray[np.int64], NDArray[np.int64]]
 """For each query and true neighbour: how many codes are nearer, and how many equally near."""
 
 _QUERIES_AT_ONCE = 32
 _CODES_AT_ONCE = 1 << 13
-_UNPACKED_BYTES = 1 << 25
-"""Bytes of codes as real -1 and +1 that a thread holds at once."""
 
 
 def expected_recall(ranks: Ranks, depths: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -69,36 +67,17 @@ def _ranks(counts: NDArray[np.int64], distances: NDArray[np.int64]) -> Ranks:
 
 
 def asymmetric_ranks(projections: NDArray, database: Codes, neighbours: NDArray[np.int64], tick: Tick) -> Ranks:
-    """Rank the neighbours by the inner product of the query's real values with the codes as -1 and +1.
+    """Rank the neighbours by the inner product of the query's real values with the codes as -1 and +1, exactly.
 
-    Every product has the same inner length and runs on one thread, so equal codes get equal scores.
+    Scores are whole numbers (`kernels.asymmetric`): ranks do not depend on blocks, threads or processor.
     """
-    own = np.empty(neighbours.shape, projections.dtype)
-    for part in slices(len(projections), _QUERIES_AT_ONCE):
-        wanted, where = np.unique(neighbours[part], return_inverse=True)
-        scores = _scores(projections[part], database[wanted])
-        own[part] = np.take_along_axis(scores, where.reshape(neighbours[part].shape), axis=1)
+    queries = AsymmetricQueries(projections)
+    own = queries.own_sums(database, neighbours)
     nearer, equal = np.zeros_like(neighbours), np.zeros_like(neighbours)
     for block in slices(len(database), _CODES_AT_ONCE):
-        scores = _scores(projections, database[block])
-        for i in range(neighbours.shape[1]):
-            nearer[:, i] += np.count_nonzero(scores > own[:, i, None], axis=1)
-            equal[:, i] += np.count_nonzero(scores == own[:, i, None], axis=1)
+        queries.count_before(database[block], own, nearer, equal)
         tick(block.stop / len(database))
-    return nearer, np.maximum(equal, 1)
-
-
-def _scores(projections: NDArray, codes: Codes) -> NDArray:
-    """Inner products of every projection with every code."""
-    n_bits = projections.shape[1]
-    scores = np.empty((len(projections), len(codes)), projections.dtype)
-
-    def multiply(part: slice) -> None:
-        signs = unpack_signs(codes[part], n_bits, projections.dtype.type)
-        scores[:, part] = products(projections, signs)
-
-    for_slices(multiply, len(codes), max(32, _UNPACKED_BYTES // (4 * n_bits)), blas=True)
-    return scores
+    return nearer, equal
 
 
 class RetrievalEvaluator:
@@ -193,11 +172,9 @@ class _Encoded:
 def evaluation_bytes(n_database: int, n_queries: int, n_bits: int, n_threads: int) -> int:
     """Estimate the memory of an evaluation beside the data and the encoder."""
     codes = 2 * n_database * code_bytes(n_bits)
-    projections = 3 * 4 * n_queries * n_bits
-    scores = 3 * 4 * n_queries * min(n_database, _CODES_AT_ONCE)
+    projections = (4 + 8 + 3 * 4) * (n_queries + 32) * (n_bits + 32)
     counts = 3 * 8 * 4 * _QUERIES_AT_ONCE * n_bits
-    unpacked = min(_UNPACKED_BYTES, 4 * n_bits * n_database)
-    return codes + projections + scores + counts + 3 * n_threads * unpacked
+    return codes + projections + counts + n_threads * (1 << 19)
 
 
 def evaluation_work(n_database: int, n_queries: int, n_bits: int) -> float:
