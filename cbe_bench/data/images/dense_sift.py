@@ -45,7 +45,10 @@ class _Grid:
 
 
 def dense_sift(images: Images) -> NDArray[np.float32]:
-    """Return the (images, descriptors, 128) descriptors, in units of 1/2048, of square images with values from 0 to 1."""
+    """Return the (images, descriptors, 128) descriptors of square images with values from 0 to 1.
+
+    Entries are whole numbers, in units of 1/2048.
+    """
     size = images.shape[1]
     grids = [_grid(size, cell) for cell in _CELL_SIZES if _CELLS * cell <= size]
     count = sum(len(grid.centres) ** 2 for grid in grids)
