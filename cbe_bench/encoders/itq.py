@@ -75,7 +75,7 @@ class ITQ(LearnedRotation):
         columns = rotation.T.astype(V.dtype, copy=False)
 
         def quantise(part: slice) -> None:
-            codes[part] = pack_signs(products(V[part], columns))
+            codes[part] = pack_signs(products(V[part], columns, 1.0))
 
         for_slices(quantise, len(V), self._task_rows(), blas=True)
         return codes
