@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 from cbe_bench.core.environment import human_bytes
 from cbe_bench.core.errors import InputError
 from cbe_bench.data.formats.checks import STREAMED, check_expansion, readable
+from cbe_bench.data.formats.hdf5_strings import read_string_attributes, read_string_dataset
 
 _MAX_ATTRIBUTE_BYTES = 1 << 16
 _MAX_NAMES = 10_000
 _UNCHECKED_BYTES = 1 << 30
 """Bytes that a compressed chunk may at worst expand to without being looked at first."""
 _CHECKSUM_BYTES = 4
+_PLAIN_TYPES = (h5py.h5t.TypeStringID, h5py.h5t.TypeIntegerID, h5py.h5t.TypeFloatID)
 _COMPRESSING = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SZIP, h5py.h5z.FILTER_LZF}
 
 
@@ -142,32 +144,34 @@ def _filters(data: Any) -> list[int]:
 
 
 def read_whole(data: Any, kinds: str) -> NDArray:
-    """Return all values of a dataset of one of the given kinds of type."""
-    if not isinstance(data, h5py.Dataset) or data.dtype.kind not in kinds:
-        raise InputError(f"{data.file.filename}: {data.name} is no dataset of values that can be used here")
-    if not data.shape:
-        raise InputError(f"{data.file.filename}: {data.name} is a single value, not an array")
-    return CheckedDataset(check_storage(data, whole=True))[0 : data.shape[0]]
+    """Return all values of a dataset of one of the given kinds of type; strings come as bytes."""
+    path, what = data.file.filename, f"{data.name} is no array of values that can be used here"
+    if not isinstance(data, h5py.Dataset) or data.id.rank == 0:
+        raise InputError(f"{path}: {what}")
+    check_storage(data, whole=True)
+    if _is_variable_string(data.id.get_type()) and "S" in kinds and data.id.rank == 1:
+        return np.array([text.encode() for text in read_string_dataset(Path(path), data.name)])
+    if data.dtype.kind not in kinds:
+        raise InputError(f"{path}: {what}")
+    return CheckedDataset(data)[0 : data.shape[0]]
 
 
 def attributes(item: Any) -> dict[str, Any]:
-    """Return the attributes of a file or group as plain Python; long ones are left out."""
-    found = {}
-    for name in list(item.attrs)[:_MAX_NAMES]:
-        value = attribute(item, name)
-        if value is not None:
-            found[name] = value
+    """Return the attributes of a file or group that are numbers or strings, as plain Python; long ones are left out."""
+    found: dict[str, Any] = {}
+    ids = {name: item.attrs.get_id(name) for name in list(item.attrs)[:_MAX_NAMES]}
+    if isinstance(item, h5py.File) and any(_is_variable_string(opened.get_type()) for opened in ids.values()):
+        found.update(read_string_attributes(Path(item.filename)))
+    for name, opened in ids.items():
+        kind = opened.get_type()
+        small = max(opened.get_storage_size(), _count(opened.shape or ())) <= _MAX_ATTRIBUTE_BYTES
+        if small and isinstance(kind, _PLAIN_TYPES) and not _is_variable_string(kind):
+            found[name] = _plain(item.attrs[name])
     return found
 
 
-def attribute(item: Any, name: str) -> Any:
-    """Return an attribute as plain Python, or None if there is none of reasonable size."""
-    if name not in item.attrs:
-        return None
-    opened = item.attrs.get_id(name)
-    if opened.get_storage_size() > _MAX_ATTRIBUTE_BYTES or _count(opened.shape or ()) > _MAX_ATTRIBUTE_BYTES:
-        return None
-    return _plain(item.attrs[name])
+def _is_variable_string(kind: Any) -> bool:
+    return isinstance(kind, h5py.h5t.TypeStringID) and bool(kind.is_variable_str())
 
 
 def _plain(value: Any) -> Any:
