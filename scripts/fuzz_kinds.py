@@ -284,10 +284,11 @@ def write_archive(path: Path, rng: Generator, change: bool) -> None:
 def use_archive(path: Path) -> None:
     """Read an archive as every known image set; none has the content of the original, so each must be refused."""
     from cbe_bench.core.errors import InputError
-    from cbe_bench.data.images.sources import IMAGE_SETS, read_image_set
+    from cbe_bench.data.catalogue import image_sets
+    from cbe_bench.data.images.sources import read_image_set
 
     refusal = None
-    for known in IMAGE_SETS.values():
+    for known in image_sets().values():
         try:
             read_image_set(known, path, str(path))
         except InputError as error:

@@ -15,7 +15,7 @@ from pathlib import Path
 from cbe_bench.config import BaseConfig, ClassificationConfig, load_config
 from cbe_bench.core.cache import whole_file
 from cbe_bench.core.errors import InputError
-from cbe_bench.data.catalogue import VLAD_SETS, hint
+from cbe_bench.data.catalogue import hint, vlad_sets
 from cbe_bench.data.formats import open_features
 from cbe_bench.data.synthetic import SyntheticFeatures
 
@@ -28,7 +28,7 @@ ORDER = (
 MADE = {
     "smoke": ("cifar10-vlad25600",),
     "quick": ("cifar10-vlad25600", "fashion-mnist-vlad25600", "quickdraw-vlad25600"),
-    "paper": tuple(VLAD_SETS),
+    "paper": tuple(vlad_sets()),
 }
 """Real features that are made where experiments name them and they are absent."""
 TIMES: dict[str, dict[str, list[str]]] = {
@@ -98,9 +98,9 @@ def _data_steps(settings: Sequence[BaseConfig], scale: str) -> Iterator[Step]:
     for config in settings:
         file = config.data.file
         if file is not None and file.stem in MADE[scale]:
-            rows[file] = max(rows.get(file, 0), _rows_used(config, VLAD_SETS[file.stem].images.n_classes))
+            rows[file] = max(rows.get(file, 0), _rows_used(config, vlad_sets()[file.stem].images.n_classes))
     for file, needed in rows.items():
-        count = VLAD_SETS[file.stem].images.count
+        count = vlad_sets()[file.stem].rows
         wanted = needed if 2 * needed < count else count
         if not _has_rows(file, wanted):
             some = ["--rows", str(wanted)] if wanted < count else []

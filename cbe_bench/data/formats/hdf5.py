@@ -26,6 +26,7 @@ from cbe_bench.data.formats.hdf5_access import (
     attributes,
     check_storage,
     find,
+    fixed_strings,
     matrices,
     names,
     open_file,
@@ -247,9 +248,7 @@ def write_hdf5(path: Path, features: Features) -> Iterator[Append]:
         labels = features.labels()
         if labels is not None:
             file["labels"] = np.char.encode(labels, "utf-8") if labels.dtype.kind == "U" else labels
-        # strings of fixed length: those of variable length are read in a child process
-        file.attrs["kind"] = np.bytes_(features.kind.encode())
-        file.attrs["source"] = np.bytes_(features.name.encode(errors="replace"))
+        file.attrs.update(fixed_strings({"kind": features.kind, "source": features.name}))
 
         def append(rows: Matrix, first: int) -> None:
             data[first : first + len(rows)] = rows

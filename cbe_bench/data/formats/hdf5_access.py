@@ -5,6 +5,7 @@ matrix of any size. None of these is followed.
 """
 
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from cbe_bench.core.environment import human_bytes
 from cbe_bench.core.errors import InputError
 from cbe_bench.data.formats.checks import STREAMED, check_expansion, readable
-from cbe_bench.data.formats.hdf5_strings import read_string_attributes, read_string_dataset
+from cbe_bench.data.formats.hdf5_probe import probe, read_strings
 
 _MAX_ATTRIBUTE_BYTES = 1 << 16
 _MAX_NAMES = 10_000
@@ -29,6 +30,7 @@ _COMPRESSING = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SZIP, h5py.h5z.FILTER_L
 def open_file(path: Path) -> Any:
     """Open an HDF5 file for reading."""
     with readable(path, "cannot be read as HDF5"):
+        probe(path)
         return h5py.File(path, "r")
 
 
@@ -150,7 +152,7 @@ def read_whole(data: Any, kinds: str) -> NDArray:
         raise InputError(f"{path}: {what}")
     check_storage(data, whole=True)
     if _is_variable_string(data.id.get_type()) and "S" in kinds and data.id.rank == 1:
-        return np.array([text.encode() for text in read_string_dataset(Path(path), data.name)])
+        return np.array([text.encode() for text in read_strings(Path(path), data.name)])
     if data.dtype.kind not in kinds:
         raise InputError(f"{path}: {what}")
     return CheckedDataset(data)[0 : data.shape[0]]
@@ -158,16 +160,25 @@ def read_whole(data: Any, kinds: str) -> NDArray:
 
 def attributes(item: Any) -> dict[str, Any]:
     """Return the attributes of a file or group that are numbers or strings, as plain Python; long ones are left out."""
-    found: dict[str, Any] = {}
-    ids = {name: item.attrs.get_id(name) for name in list(item.attrs)[:_MAX_NAMES]}
-    if isinstance(item, h5py.File) and any(_is_variable_string(opened.get_type()) for opened in ids.values()):
-        found.update(read_string_attributes(Path(item.filename)))
-    for name, opened in ids.items():
+    found: dict[str, Any] = dict(probe(Path(item.filename))) if isinstance(item, h5py.File) else {}
+    for name in list(item.attrs)[:_MAX_NAMES]:
+        opened = item.attrs.get_id(name)
         kind = opened.get_type()
         small = max(opened.get_storage_size(), _count(opened.shape or ())) <= _MAX_ATTRIBUTE_BYTES
         if small and isinstance(kind, _PLAIN_TYPES) and not _is_variable_string(kind):
             found[name] = _plain(item.attrs[name])
     return found
+
+
+def fixed_strings(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return attributes to be written, strings as ones of fixed length: others are read in a child process."""
+
+    def fixed(value: Any) -> Any:
+        if isinstance(value, str):
+            return np.bytes_(value.encode(errors="replace"))
+        return np.array([fixed(item) for item in value]) if isinstance(value, list | tuple) else value
+
+    return {name: fixed(value) for name, value in found.items()}
 
 
 def _is_variable_string(kind: Any) -> bool:
