@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.encoders.base import register
-from cbe_bench.encoders.rotation import USUAL_ROWS, LearnedRotation
+from cbe_bench.encoders.base import N_TRAIN, register
+from cbe_bench.encoders.rotation import LearnedRotation
 from cbe_bench.encoders.state import Field, Shapes
 from cbe_bench.kernels.bits import Codes
 from cbe_bench.kernels.orthogonal import cross_products, polar, random_orthonormal
@@ -96,10 +96,10 @@ class AQBC(LearnedRotation):
         components = Field("f4", (self.bits(n_features), n_features))
         return super()._state_fields(n_features, shapes) | {"components_": components}
 
-    def memory_bytes(self, n_features: int) -> int:
-        """Estimate the bytes needed to fit, on up to 10,000 rows, and to encode beside input and output."""
+    def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
+        """Estimate the bytes needed to fit and to encode beside input and output."""
         k = self.bits(n_features)
-        return 8 * (4 * n_features * k + 4 * k * k) + 8 * USUAL_ROWS * (n_features + k) + (1 << 27)
+        return 8 * (4 * n_features * k + 4 * k * k) + 8 * n_train * (n_features + k) + (1 << 27)
 
     def work(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector."""

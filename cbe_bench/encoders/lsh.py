@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.errors import InputError
-from cbe_bench.encoders.base import Encoder, register, seed_of
+from cbe_bench.encoders.base import N_TRAIN, Encoder, register, seed_of
 from cbe_bench.encoders.state import Field, Shapes
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs
 from cbe_bench.kernels.parallel import for_slices, slices, thread_count
@@ -151,10 +151,11 @@ class LSH(Encoder):
             fields["matrix_"] = Field("f4", (self._tiles(n_features) * _TILE_BITS, n_features))
         return super()._state_fields(n_features, shapes) | fields
 
-    def memory_bytes(self, n_features: int) -> int:
+    def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""
-        matrix = self._matrix_bytes(n_features)
-        return (matrix if self._stores(n_features) else min(matrix, _GROUP_BYTES)) + 8 * _VALUES * 2
+        matrix, n_bits = self._matrix_bytes(n_features), self.bits(n_features)
+        values = min(_MOST_ROWS * n_bits, _VALUES) * thread_count()  # of the slice that each thread multiplies
+        return (matrix if self._stores(n_features) else min(matrix, _GROUP_BYTES)) + 5 * _VALUES + 4 * values
 
     def work(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector."""

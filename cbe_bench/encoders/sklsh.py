@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.errors import InputError
-from cbe_bench.encoders.base import Encoder, child_rng, register
+from cbe_bench.encoders.base import N_TRAIN, Encoder, child_rng, register
 from cbe_bench.encoders.state import Field, Shapes
 from cbe_bench.kernels.parallel import for_slices
 from cbe_bench.kernels.products import ROUNDING, near_zero, paired_products, squared_distances, squared_norms
@@ -128,7 +128,7 @@ class SKLSH(Encoder):
         fields |= dict.fromkeys(("phases_", "heights_"), Field("f4", (rows,)))
         return super()._state_fields(n_features, shapes) | fields
 
-    def memory_bytes(self, n_features: int) -> int:
+    def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""
         return 4 * (n_features + 2) * (self.bits(n_features) + _TILE_BITS) + (1 << 26)
 
