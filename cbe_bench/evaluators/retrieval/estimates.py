@@ -4,18 +4,16 @@ from cbe_bench.core.runner import BASE_BYTES
 from cbe_bench.encoders import Encoder
 from cbe_bench.evaluators.feature_rows import cached_bytes
 from cbe_bench.evaluators.retrieval.evaluator import Task
-from cbe_bench.evaluators.retrieval.metrics import CODES_AT_ONCE, QUERIES_AT_ONCE, UNPACKED_BYTES
+from cbe_bench.evaluators.retrieval.metrics import QUERIES_AT_ONCE
 from cbe_bench.kernels.bits import code_bytes
 
 
 def evaluation_bytes(n_database: int, n_queries: int, n_bits: int, n_threads: int) -> int:
     """Estimate the memory of an evaluation beside the data and the encoder."""
     codes = 2 * n_database * code_bytes(n_bits)
-    projections = 3 * 4 * n_queries * n_bits
-    scores = 3 * 4 * n_queries * min(n_database, CODES_AT_ONCE)
+    projections = (4 + 8 + 3 * 4) * (n_queries + 32) * (n_bits + 32)
     counts = 3 * 8 * QUERIES_AT_ONCE * n_bits
-    unpacked = min(UNPACKED_BYTES, 4 * n_bits * n_database)
-    return codes + projections + scores + counts + 3 * n_threads * unpacked
+    return codes + projections + counts + n_threads * (1 << 19)
 
 
 def evaluation_operations(n_database: int, n_queries: int, n_bits: int) -> float:

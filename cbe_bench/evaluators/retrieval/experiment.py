@@ -21,8 +21,8 @@ from cbe_bench.core.runner import OPERATIONS_PER_SECOND, Cell, Metrics
 from cbe_bench.data.splits import Split
 from cbe_bench.encoders import encoder_classes, make_encoder
 from cbe_bench.evaluators.base import Experiment, Measurement, register
-from cbe_bench.evaluators.feature_rows import cached_bytes, check_rows
 from cbe_bench.evaluators.configs import EncoderConfig
+from cbe_bench.evaluators.feature_rows import cached_bytes, check_rows
 from cbe_bench.evaluators.retrieval.claims import CLAIMS
 from cbe_bench.evaluators.retrieval.config import RetrievalConfig
 from cbe_bench.evaluators.retrieval.equal_time import (

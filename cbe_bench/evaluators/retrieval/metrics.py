@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.progress import Progress
-from cbe_bench.kernels.bits import Codes, unpack_signs
+from cbe_bench.kernels.asymmetric import AsymmetricQueries
+from cbe_bench.kernels.bits import Codes
 from cbe_bench.kernels.hamming import distance_counts, paired_distances
 from cbe_bench.kernels.medians import add_median_counts, cut_codes, most_median, paired_medians
-from cbe_bench.kernels.parallel import for_slices, slices
-from cbe_bench.kernels.products import products
+from cbe_bench.kernels.parallel import slices
 
 Ranks = tuple[NDArray[np.int64], NDArray[np.int64]]
 """For each query and exact neighbour: how many codes are nearer, and how many equally near."""
@@ -25,10 +25,7 @@ Ranks = tuple[NDArray[np.int64], NDArray[np.int64]]
 QUERIES_AT_ONCE = 128
 """Queries whose histograms of distances are held at once."""
 CODES_AT_ONCE = 1 << 13
-"""Codes whose scores are held at once."""
-UNPACKED_BYTES = 1 << 25
-"""Bytes of codes as real -1 and +1 that a thread holds at once."""
-_PRODUCT_QUERIES = 32
+"""Codes that are compared between two reports of progress."""
 
 
 def expected_recall(ranks: Ranks, depths: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -100,38 +97,19 @@ def _ranks(counts: NDArray[np.int64], distances: NDArray[np.int64]) -> Ranks:
 
 
 def asymmetric_ranks(projections: NDArray, database: Codes, neighbours: NDArray[np.int64], progress: Progress) -> Ranks:
-    """Rank the neighbours by the inner product of the query's projections with the codes as -1 and +1.
+    """Rank the neighbours by the inner product of the query's projections with the codes as -1 and +1, exactly.
 
     Parameters and result are those of `symmetric_ranks`, but for the real `projections` of the queries, of shape
-    (n_queries, n_bits), in the place of their codes. Every product has the same inner length and runs on one thread,
-    so equal codes get equal scores.
+    (n_queries, n_bits), in the place of their codes. Scores are whole numbers (`kernels.asymmetric`): ranks do not
+    depend on blocks, threads or processor.
     """
-    own = np.empty(neighbours.shape, projections.dtype)
-    for part in slices(len(projections), _PRODUCT_QUERIES):
-        wanted, where = np.unique(neighbours[part], return_inverse=True)
-        scores = _scores(projections[part], database[wanted])
-        own[part] = np.take_along_axis(scores, where.reshape(neighbours[part].shape), axis=1)
+    queries = AsymmetricQueries(projections)
+    own = queries.own_sums(database, neighbours)
     nearer, equal = np.zeros_like(neighbours), np.zeros_like(neighbours)
     for block in slices(len(database), CODES_AT_ONCE):
-        scores = _scores(projections, database[block])
-        for i in range(neighbours.shape[1]):
-            nearer[:, i] += np.count_nonzero(scores > own[:, i, None], axis=1)
-            equal[:, i] += np.count_nonzero(scores == own[:, i, None], axis=1)
+        queries.count_before(database[block], own, nearer, equal)
         progress(block.stop / len(database))
-    return nearer, np.maximum(equal, 1)
-
-
-def _scores(projections: NDArray, codes: Codes) -> NDArray:
-    """Return the (n_queries, n_codes) inner products of projections with codes."""
-    n_bits = projections.shape[1]
-    scores = np.empty((len(projections), len(codes)), projections.dtype)
-
-    def multiply(part: slice) -> None:
-        signs = unpack_signs(codes[part], n_bits, projections.dtype.type)
-        scores[:, part] = products(projections, signs)
-
-    for_slices(multiply, len(codes), max(32, UNPACKED_BYTES // (4 * n_bits)), blas=True)
-    return scores
+    return nearer, equal
 
 
 def averaged_auc(queries: Codes, database: Codes, query_labels: NDArray, database_labels: NDArray) -> float:
