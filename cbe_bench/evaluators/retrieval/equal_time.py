@@ -24,7 +24,8 @@ from cbe_bench.core.code_version import code_version
 from cbe_bench.core.errors import InputError
 from cbe_bench.core.progress import no_progress
 from cbe_bench.core.runner import BASE_BYTES
-from cbe_bench.encoders import Encoder, encoder_classes, make_encoder
+from cbe_bench.encoders import Encoder, make_encoder
+from cbe_bench.encoders.registry import encoder_class
 from cbe_bench.evaluators.retrieval.length_search import TOLERANCE, Timed, longest_in_time
 from cbe_bench.evaluators.retrieval.rows import EqualTimeSpec
 from cbe_bench.evaluators.timers import (
@@ -55,9 +56,8 @@ class TimedMethod:
     @classmethod
     def of(cls, encoder: str, params: dict[str, Any]) -> "TimedMethod":
         """Return what is timed for a method: one that encodes by the same operations, if there is one."""
-        classes = encoder_classes()
-        name = classes[encoder].encodes_as or encoder
-        known = {*classes[name]().get_params(), "precondition"}
+        name = encoder_class(encoder).encodes_as or encoder
+        known = {*encoder_class(name)().get_params(), "precondition"}
         kept = {key: value for key, value in params.items() if key in known}
         return cls(name, kept | TIMED_PARAMS.get(name, {}))
 
@@ -77,8 +77,7 @@ def timed_methods(spec: EqualTimeSpec) -> tuple[TimedMethod, TimedMethod]:
 
 def timing_code(*encoders: str) -> str:
     """Return the version of the code that decides the encode times of some methods."""
-    classes = encoder_classes()
-    return code_version([__name__, *(classes[name].__module__ for name in encoders)])
+    return code_version([__name__, *(encoder_class(name).__module__ for name in encoders)])
 
 
 def with_most_bits(spec: EqualTimeSpec, memory_limit: int) -> EqualTimeSpec:

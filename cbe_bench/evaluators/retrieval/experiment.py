@@ -19,7 +19,8 @@ from cbe_bench.core.report import Report
 from cbe_bench.core.results import Results
 from cbe_bench.core.runner import OPERATIONS_PER_SECOND, Cell, Metrics
 from cbe_bench.data.splits import Split
-from cbe_bench.encoders import encoder_classes, make_encoder
+from cbe_bench.encoders import make_encoder
+from cbe_bench.encoders.registry import encoder_class
 from cbe_bench.evaluators.base import Experiment, Measurement, register
 from cbe_bench.evaluators.configs import EncoderConfig
 from cbe_bench.evaluators.feature_rows import cached_bytes, check_rows
@@ -82,8 +83,8 @@ class RetrievalExperiment(Experiment):
     @cached_property
     def task(self) -> Task:
         """What is retrieved from what; no training set is drawn where no method is trained."""
-        config, classes = self.config, encoder_classes()
-        trained = any(classes[entry.name].learns for entry in config.encoders)
+        config = self.config
+        trained = any(encoder_class(entry.name).learns for entry in config.encoders)
         return Task(
             features=self.features,
             protocol=config.protocol,
@@ -202,7 +203,7 @@ class RetrievalExperiment(Experiment):
         return Cell(
             spec=spec,
             row_class=RetrievalRow,
-            code=code_version([encoder_classes()[entry.name].__module__, RetrievalEvaluator.__module__]),
+            code=code_version([encoder_class(entry.name).__module__, RetrievalEvaluator.__module__]),
             label=entry.label,
             title=f"{entry.label}, {n_bits:,} bits, seed {seed}",
             memory_bytes=cell_bytes(self.task, encoder, n_database, threads, limit),

@@ -25,7 +25,7 @@ Ranks = tuple[NDArray[np.int64], NDArray[np.int64]]
 QUERIES_AT_ONCE = 128
 """Queries whose histograms of distances are held at once."""
 CODES_AT_ONCE = 1 << 13
-"""Codes whose scores are held at once."""
+"""Codes that are compared between two reports of progress."""
 
 
 def expected_recall(ranks: Ranks, depths: NDArray[np.int64]) -> NDArray[np.float64]:
