@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-
 from cbe_bench.config import RetrievalConfig, load_config
+
 from cbe_bench.core.errors import InputError
 
 CONFIGS = Path(__file__).parents[1] / "configs"

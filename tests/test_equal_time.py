@@ -7,19 +7,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from cbe_bench.config import load_config
+from cbe_bench.evaluators.auc import averaged_auc
+from cbe_bench.evaluators.budget import TOLERANCE, most_bits
+from cbe_bench.runner import calibration
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cbe_bench.cli import main
-from cbe_bench.config import load_config
 from cbe_bench.core.results import load_rows
 from cbe_bench.encoders import encoder_classes, make_encoder
 from cbe_bench.encoders.base import Encoder
-from cbe_bench.evaluators.auc import averaged_auc
-from cbe_bench.evaluators.budget import TOLERANCE, most_bits
 from cbe_bench.kernels.bits import pack_signs
-from cbe_bench.runner import calibration
 
 BYTES = range(8, 1_000_000, 8)
 

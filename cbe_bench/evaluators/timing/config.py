@@ -10,7 +10,7 @@ from cbe_bench.core.config import BaseConfig, Positive
 from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.encoders import encoder_classes, make_encoder
 from cbe_bench.evaluators.configs import unique
-from cbe_bench.evaluators.timing.measure import TIMED_PARAMS
+from cbe_bench.evaluators.timers import TIMED_PARAMS
 from cbe_bench.evaluators.timing.paper import ENCODE_MS
 
 _MOST_BITS = 1 << 31

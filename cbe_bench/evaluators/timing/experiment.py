@@ -18,10 +18,7 @@ from cbe_bench.core.results import Results
 from cbe_bench.core.runner import BASE_BYTES, OPERATIONS_PER_SECOND, Cell, Metrics
 from cbe_bench.encoders import encoder_classes, make_encoder
 from cbe_bench.evaluators.base import Experiment, Measurement, register
-from cbe_bench.evaluators.timing.claims import CLAIMS
-from cbe_bench.evaluators.timing.config import TimingConfig
-from cbe_bench.evaluators.timing.figures import timing_report
-from cbe_bench.evaluators.timing.measure import (
+from cbe_bench.evaluators.timers import (
     TIMED_PARAMS,
     UNSTABLE,
     Candidate,
@@ -30,6 +27,9 @@ from cbe_bench.evaluators.timing.measure import (
     pinned_threads,
     unit_vectors,
 )
+from cbe_bench.evaluators.timing.claims import CLAIMS
+from cbe_bench.evaluators.timing.config import TimingConfig
+from cbe_bench.evaluators.timing.figures import timing_report
 from cbe_bench.evaluators.timing.rows import TimingRow, TimingSpec
 
 _TRAINING_ROWS = 64
@@ -81,7 +81,7 @@ class TimingExperiment(Experiment):
         return Cell(
             spec=spec,
             row_class=TimingRow,
-            code=code_version([encoder_classes()[name].__module__, "cbe_bench.evaluators.timing.measure"]),
+            code=code_version([encoder_classes()[name].__module__, "cbe_bench.evaluators.timers"]),
             label=name,
             title=f"{name}, d = {d:,}, {n_bits:,} bits",
             memory_bytes=self._shared_bytes(d) + encoder.memory_bytes(d),
