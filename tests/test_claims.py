@@ -5,12 +5,12 @@ import math
 from pathlib import Path
 
 import pytest
+from cbe_bench.reports.claims import CLAIMS, changes, claims_markdown, judge, load_claims, verdicts_json, write_claims
+from cbe_bench.reports.paper import ENCODE_MS
 from click.testing import CliRunner
 
 from cbe_bench.cli import main
 from cbe_bench.core.results import About, Experiment, append_row, write_about
-from cbe_bench.reports.claims import CLAIMS, changes, claims_markdown, judge, load_claims, verdicts_json, write_claims
-from cbe_bench.reports.paper import ENCODE_MS
 
 D = 800
 NAMES = [claim.id for claim in CLAIMS]

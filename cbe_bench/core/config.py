@@ -4,7 +4,7 @@ Every message about a bad configuration comes from here: one line with the file,
 allowed.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -12,7 +12,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from cbe_bench.core.errors import InputError, did_you_mean
-from cbe_bench.core.yaml_files import read_override, read_yaml, set_key
+from cbe_bench.core.yaml_files import entry_names, read_override, read_yaml, set_key
 
 SCALES = ("smoke", "quick", "paper")
 Scales = Mapping[str, Mapping[str, Any]]
@@ -118,25 +118,35 @@ def validate(cls: type[BaseConfig], tree: dict[str, Any], path: Path | str) -> B
     try:
         config = cls.model_validate(tree)
     except ValidationError as error:
-        raise InputError(f"{path}: {_one_line(error, cls)}") from None
+        raise InputError(f"{path}: {_one_line(error, cls, tree)}") from None
     for problem in config.problems():
         raise InputError(f"{path}: {problem}")
     return config
 
 
-def _one_line(error: ValidationError, cls: type[BaseModel]) -> str:
+def _one_line(error: ValidationError, cls: type[BaseModel], tree: dict[str, Any]) -> str:
     """Write the first of pydantic's findings as key: found, allowed."""
     first = error.errors()[0]
-    key = ".".join(map(str, first["loc"]))
+    key = ".".join(_names(first["loc"], tree))
     if first["type"] == "extra_forbidden":
-        return (
-            f"{key}: unknown key; {did_you_mean(str(first['loc'][-1]), _model_at(cls, first['loc'][:-1]).model_fields)}"
-        )
+        allowed = _model_at(cls, first["loc"][:-1]).model_fields
+        return f"{key}: unknown key; {did_you_mean(str(first['loc'][-1]), allowed)}"
     if first["type"] == "missing":
         return f"{key}: this key is required"
     message = first["msg"].removeprefix("Value error, ").replace("tuple", "list").split(" or instance of")[0]
     found = "" if isinstance(first["input"], dict | list | tuple) else f"found {first['input']!r}; "
     return f"{key}: {found}{message[0].lower()}{message[1:]}"
+
+
+def _names(place: tuple[int | str, ...], tree: Any) -> Iterator[str]:
+    """Yield the parts of a dotted key, as `set_key` takes it, of a place in a tree: entries of lists by their label."""
+    for part in place:
+        try:
+            inner = tree[part]
+        except (KeyError, IndexError, TypeError):
+            inner = None
+        yield entry_names(tree)[int(part)] if isinstance(tree, list) and isinstance(inner, dict) else str(part)
+        tree = inner
 
 
 def _model_at(cls: type[BaseModel], place: tuple[int | str, ...]) -> type[BaseModel]:

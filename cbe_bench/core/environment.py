@@ -35,6 +35,9 @@ def describe() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "memory_gib": round(machine_memory() / GIB, 1),
         "system": f"{platform.system()} {platform.machine()}",
+        "vector_extensions": _vector_extensions(),
+        "compiled_for": _compiler_target(),
+        "blas": _blas_kernels(),
         "python": platform.python_version(),
         **{name: version(name) for name in _PACKAGES},
     }
@@ -44,6 +47,33 @@ def describe() -> dict[str, Any]:
 def environment_id() -> str:
     """Return a short name for `describe()`: equal for equal machines and libraries."""
     return hashlib.sha256(json.dumps(describe(), sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _blas_kernels() -> list[str]:
+    """Return library, version and kernels of every BLAS in use: they decide the last bits of matrix products."""
+    import numpy.linalg  # noqa: F401 - loads its BLAS
+    import scipy.linalg  # noqa: F401 - loads its own
+    from threadpoolctl import threadpool_info
+
+    found = (pool for pool in threadpool_info() if pool["user_api"] == "blas")
+    return sorted(
+        {" ".join(str(pool.get(key)) for key in ("internal_api", "version", "architecture")) for pool in found}
+    )
+
+
+def _vector_extensions() -> list[str]:
+    """Return the vector extensions of the processor that NumPy makes use of."""
+    import numpy
+
+    extensions = numpy.show_config(mode="dicts").get("SIMD Extensions", {})
+    return [*extensions.get("baseline", ()), *extensions.get("found", ())]
+
+
+def _compiler_target() -> str:
+    """Return the processor that numba compiles for."""
+    import llvmlite.binding
+
+    return os.environ.get("NUMBA_CPU_NAME") or str(llvmlite.binding.get_host_cpu_name())
 
 
 def _cpu_model() -> str:

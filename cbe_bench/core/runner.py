@@ -157,18 +157,23 @@ def run(workload: Workload, job: Job, reporter: Reporter) -> Results:
             rows = load_rows(job.rows_file, workload.row_types())
             cells = workload.cells(stage, rows)
             labels |= {cell.key: cell.label for cell in cells}
-            write_description(job.folder, _with_labels(job.description, labels))
-            environment.write_description(job.folder / "environments.json")
             done = _done(rows, job.rerun)
             pending = [cell for cell in cells if cell.key not in done]
             if len(pending) < len(cells):
                 reporter.message(f"resuming: {len(cells) - len(pending)} of {len(cells)} cells done")
-            _run_pending(workload, job, pending, reporter)
+            described = False
+            for row in _run_pending(workload, job, pending, reporter):
+                if not described:
+                    _describe(job, labels)
+                    described = True
+                append_row(job.rows_file, row)
+        _describe(job, labels)
         return load_results(job.folder, workload.row_types())
 
 
-def _with_labels(description: Description, labels: dict[str, str]) -> Description:
-    return Description(**{**asdict(description), "labels": labels})
+def _describe(job: Job, labels: dict[str, str]) -> None:
+    write_description(job.folder, Description(**{**asdict(job.description), "labels": labels}))
+    environment.write_description(job.folder / "environments.json")
 
 
 def _done(rows: Sequence[Row], rerun: str | None) -> set[str]:
@@ -177,7 +182,8 @@ def _done(rows: Sequence[Row], rerun: str | None) -> set[str]:
     return {row.key for row in rows if row.status in keep}
 
 
-def _run_pending(workload: Workload, job: Job, pending: Sequence[Cell], reporter: Reporter) -> None:
+def _run_pending(workload: Workload, job: Job, pending: Sequence[Cell], reporter: Reporter) -> Iterator[Row]:
+    """Yield the row of each cell as it ends."""
     limit = job.resources.memory_limit
     fitting = [cell for cell in pending if not cell.excess(limit)]
     reporter.begin(len(pending), sum(cell.seconds for cell in fitting))
@@ -194,7 +200,7 @@ def _run_pending(workload: Workload, job: Job, pending: Sequence[Cell], reporter
                 row = _row(job, cell, SKIPPED, reason)
             else:
                 row = _evaluate(workload, job, cell, context, reporter)
-            append_row(job.rows_file, row)
+            yield row
             found = workload.summarise(row) if row.ok else f"{row.status}: {row.reason}"
             reporter.end(f"{cell.title}: {found}", row.notes)
         del context  # freed before the next is prepared

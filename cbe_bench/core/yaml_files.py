@@ -73,16 +73,27 @@ class _Loader(yaml.SafeLoader):
 def set_key(tree: dict[str, Any], key: str, value: Any, where: str) -> None:
     """Set a dotted key: data.file, encoders.itq.params.n_iter.
 
-    In a list of entries with labels or names these are what its places are called; numbers count from 0.
+    In a list of entries with labels or names these are what its places are called, dots in them included; numbers
+    count from 0.
     """
-    *path, last = str(key).split(".")
     place: Any = tree
-    for name in path:
+    name, dot, rest = _first_name(place, str(key))
+    while dot:
         place = _step_into(place, name, where, key)
+        name, dot, rest = _first_name(place, rest)
     if isinstance(place, list):
-        place[_position(place, last, where, key)] = value
+        place[_position(place, name, where, key)] = value
     else:
-        place[last] = value
+        place[name] = value
+
+
+def _first_name(place: Any, key: str) -> tuple[str, str, str]:
+    """Cut a dotted key into its first name, the dot and the rest; empty where there is none."""
+    names = sorted(entry_names(place), key=len, reverse=True) if isinstance(place, list) else []
+    for name in names:
+        if f"{key}.".startswith(f"{name}."):
+            return name, key[len(name) :][:1], key[len(name) + 1 :]
+    return key.partition(".")
 
 
 def _step_into(place: Any, name: str, where: str, key: str) -> Any:
@@ -92,8 +103,17 @@ def _step_into(place: Any, name: str, where: str, key: str) -> Any:
     return inner
 
 
+def entry_names(entries: list[Any]) -> list[str]:
+    """Return what the places of a list are called: labels or names of entries, words, else their positions."""
+    entries = [
+        entry.get("label", entry.get("name", place)) if isinstance(entry, dict) else entry
+        for place, entry in enumerate(entries)
+    ]
+    return [entry if isinstance(entry, str) else str(place) for place, entry in enumerate(entries)]
+
+
 def _position(entries: list[Any], name: str, where: str, key: str) -> int:
-    names = [str(entry.get("label", entry.get("name"))) if isinstance(entry, dict) else str(entry) for entry in entries]
+    names = entry_names(entries)
     if name in names:
         return names.index(name)
     if name.isdigit() and int(name) < len(entries):

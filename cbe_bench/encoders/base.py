@@ -24,8 +24,10 @@ from cbe_bench.encoders.state import Field, Shapes
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, unpack_signs
 from cbe_bench.kernels.parallel import slices
 
-__all__ = ["Encoder", "child_rng", "register", "seed_of"]
+__all__ = ["ENCODE_VALUES", "N_TRAIN", "Encoder", "child_rng", "register", "seed_of"]
 
+N_TRAIN = 10_000
+"""Rows of a training set as large as the paper's."""
 ENCODE_VALUES = 1 << 23
 """Real values held at once while encoding: 32 MiB in single precision."""
 _SHAPE_ROWS = 1024
@@ -99,10 +101,10 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
             raise InputError(f"{self.name}: {param} = {value!r}; it must be a positive integer")
 
-    def memory_bytes(self, n_features: int) -> int:
+    def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output, before anything is allocated.
 
-        Unless a method knows better, those of a dense matrix.
+        Unless a method knows better, those of a dense matrix. `n_train` is the number of rows of the training set.
         """
         return 4 * n_features * self.bits(n_features) + 5 * ENCODE_VALUES
 

@@ -17,15 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.encoders.base import Encoder, register
+from cbe_bench.encoders.base import ENCODE_VALUES, N_TRAIN, Encoder, register
 from cbe_bench.encoders.state import Field, Shapes, index_field
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, unpack_signs
 from cbe_bench.kernels.orthogonal import BLOCKS_AT_ONCE, polar, sum_over_blocks
-from cbe_bench.kernels.parallel import for_slices
+from cbe_bench.kernels.parallel import for_slices, thread_count
 
 _TASK_VALUES = 1 << 20
-_USUAL_ROWS = 10_000
-"""Rows of a learning set as large as the paper's, on which estimates of memory rest."""
 _LEARNING_VALUES = 1 << 18
 """Values of the learning set that go through all products of a sum while they are in cache."""
 
@@ -142,11 +140,13 @@ class BilinearRand(Encoder):
             fields["order_"] = index_field("i8", n_features, n_features)
         return super()._state_fields(n_features, shapes) | fields
 
-    def memory_bytes(self, n_features: int) -> int:
+    def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""
-        d1, d2 = sides(n_features)
-        matrices = sum(c1 * d1 + c2 * d2 for c1, c2 in self.shapes(n_features))
-        return 4 * matrices + 32 * n_features + (1 << 26)
+        (d1, d2), shapes = sides(n_features), self.shapes(n_features)
+        matrices = sum(c1 * d1 + c2 * d2 for c1, c2 in shapes)
+        products = sum(c1 * (c2 + d2) for c1, c2 in shapes) / n_features  # for each value of X
+        tasks = 4 * max(_TASK_VALUES, n_features) * (1 + products) * thread_count()
+        return int(4 * matrices + 8 * n_features + tasks) + 5 * max(ENCODE_VALUES, self.bits(n_features))
 
     def work(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector: the cheaper order of two products."""
@@ -231,9 +231,10 @@ class BilinearOpt(BilinearRand):
 
         return sum_over_blocks(term, len(X), max(1, _LEARNING_VALUES // X.shape[1]))
 
-    def memory_bytes(self, n_features: int) -> int:
-        """Estimate the bytes needed to fit, on up to 10,000 rows, and to encode beside input and output."""
+    def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
+        """Estimate the bytes needed to fit and to encode beside input and output."""
         shapes, (d1, d2) = self.shapes(n_features), sides(n_features)
-        codes = _USUAL_ROWS * max(code_bytes(c1 * c2) for c1, c2 in shapes)
-        sums = 8 * (BLOCKS_AT_ONCE + 8) * max(max(c1 * d1, c2 * d2) for c1, c2 in shapes)
-        return super().memory_bytes(n_features) + codes + sums
+        codes = n_train * max(code_bytes(c1 * c2) for c1, c2 in shapes)
+        sums = 4 * (BLOCKS_AT_ONCE + 8) * max(max(c1 * d1, c2 * d2) for c1, c2 in shapes)
+        learning = codes + sums + 16 * _LEARNING_VALUES * thread_count()
+        return max(super().memory_bytes(n_features, n_train), learning)

@@ -8,7 +8,7 @@ For k < d bits the first k values are kept; for k > d blocks with their own r an
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.encoders.base import Encoder
+from cbe_bench.encoders.base import N_TRAIN, Encoder
 from cbe_bench.encoders.state import Field, Shapes, sign_field
 from cbe_bench.kernels.bits import Codes, code_bytes
 from cbe_bench.kernels.fft.fourier import CirculantProduct
@@ -61,10 +61,10 @@ class CirculantEncoder(Encoder):
         fields = {"r_": Field("f4", (blocks, n_features)), "signs_": sign_field(blocks, n_features)}
         return super()._state_fields(n_features, shapes) | fields
 
-    def memory_bytes(self, n_features: int) -> int:
+    def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""
         drawing = 40 * n_features  # transforms in double precision, where r is made from its spectrum
-        return 20 * n_features * self._blocks(n_features) + drawing + 128 * min(n_features, 1 << 18) + (1 << 24)
+        return 20 * n_features * self._blocks(n_features) + drawing + 128 * min(n_features, 1 << 18) + (1 << 21)
 
     def work(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector: two FFTs a block."""

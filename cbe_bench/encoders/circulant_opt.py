@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cbe_bench.core.errors import InputError
-from cbe_bench.encoders.base import child_rng, register
+from cbe_bench.encoders.base import N_TRAIN, child_rng, register
 from cbe_bench.encoders.circulant_base import CirculantEncoder, draw_signs
 from cbe_bench.encoders.inputs import largest_magnitude
 from cbe_bench.encoders.pairs import Pairs, given_pairs, labelled_pairs
@@ -190,9 +190,11 @@ class CBEOpt(CirculantEncoder):
         learned = {"objective_": Field("f8", (None,)), "n_iter_": Field("i8", (), 0)}
         return super()._state_fields(n_features, shapes) | learned
 
-    def memory_bytes(self, n_features: int) -> int:
+    def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""
-        return super().memory_bytes(n_features) + statistics_bytes(n_features, self._cache())
+        return super().memory_bytes(n_features, n_train) + statistics_bytes(
+            n_features, n_train, self._cache(), pairs=self.mu > 0
+        )
 
     def _cache(self) -> int:
         return spectrum_cache_bytes(self.resources.memory_limit)

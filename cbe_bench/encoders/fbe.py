@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.errors import InputError
-from cbe_bench.encoders.base import Encoder, register
+from cbe_bench.encoders.base import N_TRAIN, Encoder, register
 from cbe_bench.encoders.state import Field, Shapes, index_field, sign_field
 from cbe_bench.kernels.bits import Codes, code_bytes
 from cbe_bench.kernels.fft.toeplitz import ToeplitzBlocks, piece_lengths
@@ -122,13 +122,13 @@ class FBE(Encoder):
         }
         return super()._state_fields(n_features, shapes) | fields
 
-    def memory_bytes(self, n_features: int) -> int:
+    def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""
         n, sizes = self.rows(n_features), self.block_sizes(n_features)
         _, length, pieces = piece_lengths(n, sizes.max())
-        toeplitz = len(sizes) * (4 * (n + sizes.max()) + 16 * length * pieces) + 160 * length
-        transform = 48 * padded_length(n_features) + 8 * max(n, _VALUES)
-        return int(toeplitz + transform) + (1 << 24)
+        toeplitz = len(sizes) * (4 * (n + sizes.max()) + 8 * length * pieces) + 160 * length
+        transform = 48 * padded_length(n_features) + 4 * max(n, _VALUES)
+        return int(toeplitz + transform) + (1 << 20)
 
     def work(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector: a transform, an FFT a piece and a block, products of spectra."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.errors import InputError
-from cbe_bench.encoders.base import Encoder, child_rng, register
+from cbe_bench.encoders.base import N_TRAIN, Encoder, child_rng, register
 from cbe_bench.encoders.state import Field, Shapes, index_field, sign_field
 from cbe_bench.kernels.bits import Codes, code_bytes
 from cbe_bench.kernels.hadamard import padded_length
@@ -100,12 +100,12 @@ class FJLT(Encoder):
         }
         return super()._state_fields(n_features, shapes) | fields
 
-    def memory_bytes(self, n_features: int) -> int:
+    def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""
         length = padded_length(n_features)
         matrix = self.bits(n_features) * self.row_entries(n_features) * (4 + _column_type(length).itemsize)
         vectors = 8 * length * (chunk_rows(length) + LANES * available_cores())
-        return matrix + vectors + 32 * length + (1 << 24)
+        return matrix + vectors + 32 * length + (1 << 20)
 
     def work(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector: a transform, and products with P that count three times."""

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.errors import InputError
-from cbe_bench.encoders.base import register
-from cbe_bench.encoders.rotation import USUAL_ROWS, LearnedRotation
+from cbe_bench.encoders.base import N_TRAIN, register
+from cbe_bench.encoders.rotation import LearnedRotation
 from cbe_bench.encoders.state import Field, Shapes
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, unpack_signs
 from cbe_bench.kernels.orthogonal import cross_products, polar, random_orthonormal
@@ -75,7 +75,7 @@ class ITQ(LearnedRotation):
         columns = rotation.T.astype(V.dtype, copy=False)
 
         def quantise(part: slice) -> None:
-            codes[part] = pack_signs(products(V[part], columns))
+            codes[part] = pack_signs(products(V[part], columns, 1.0))
 
         for_slices(quantise, len(V), self._task_rows(), blas=True)
         return codes
@@ -87,11 +87,11 @@ class ITQ(LearnedRotation):
         fields = {"mean_": Field("f8", (n_features,)), "components_": Field("f4", (self.bits(n_features), n_features))}
         return super()._state_fields(n_features, shapes) | fields
 
-    def memory_bytes(self, n_features: int) -> int:
-        """Estimate the bytes needed to fit, on up to 10,000 rows, and to encode beside input and output."""
-        side, k = min(n_features, USUAL_ROWS), self.bits(n_features)
+    def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
+        """Estimate the bytes needed to fit and to encode beside input and output."""
+        side, k = min(n_features, n_train), self.bits(n_features)
         decompositions = 8 * max(2 * side * side, side * k + 2 * n_features * k, 8 * k * k)
-        return decompositions + 8 * USUAL_ROWS * k + (1 << 28)
+        return decompositions + 8 * n_train * k + (1 << 28)
 
     def work(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector."""

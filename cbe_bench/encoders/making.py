@@ -10,7 +10,7 @@ from cbe_bench.encoders.registry import encoder_class
 _STEPS = ("precondition",)
 
 
-def make_encoder(name: str, *, precondition: str | None = None, **params: Any) -> Encoder:
+def make_encoder(name: str, /, *, precondition: str | None = None, **params: Any) -> Encoder:
     """Construct the encoder called `name`.
 
     Parameters

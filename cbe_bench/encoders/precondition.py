@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from cbe_bench.core.errors import InputError, did_you_mean
-from cbe_bench.encoders.base import Encoder, seed_of
+from cbe_bench.encoders.base import N_TRAIN, Encoder, seed_of
 from cbe_bench.encoders.state import Field, Shapes, sign_field
 from cbe_bench.kernels.bits import Codes, code_bytes
 from cbe_bench.kernels.hadamard import fwht, padded_length
@@ -152,10 +152,10 @@ class Preconditioned(Encoder):
         own = super()._state_fields(n_features, shapes) | {"signs_": sign_field(length)}
         return own | {_INNER + name: field for name, field in inner.items()}
 
-    def memory_bytes(self, n_features: int) -> int:
+    def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""
         length, _ = self.shape(n_features)
-        return self._inner(n_features).memory_bytes(length) + 10 * length + 8 * max(32 * length, _VALUES)
+        return self._inner(n_features).memory_bytes(length, n_train) + 10 * length + 8 * max(32 * length, _VALUES)
 
     def work(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.encoders.base import Encoder, child_rng, register
+from cbe_bench.encoders.base import N_TRAIN, Encoder, child_rng, register
 from cbe_bench.encoders.state import Field, Shapes, sign_field
 from cbe_bench.kernels.bits import Codes, code_bytes
 from cbe_bench.kernels.hadamard import Scratch, padded_length, spin
@@ -79,9 +79,9 @@ class HD3(Encoder):
         field = sign_field(self._blocks(n_features), _ROUNDS, padded_length(n_features))
         return super()._state_fields(n_features, shapes) | {"signs_": field}
 
-    def memory_bytes(self, n_features: int) -> int:
+    def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""
-        return padded_length(n_features) * (_ROUNDS * self._blocks(n_features) + 16) + (1 << 24)
+        return padded_length(n_features) * (_ROUNDS * self._blocks(n_features) + 16) + (1 << 20)
 
     def work(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector: three transforms a block, of additions only."""

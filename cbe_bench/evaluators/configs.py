@@ -151,11 +151,12 @@ def _full_encoders(entry: Any) -> list[Any]:
 
 def _grid_entry(entry: dict[str, Any], chosen: dict[str, Any]) -> dict[str, Any]:
     chosen = {name: value for name, value in chosen.items() if value is not None}
-    base = {key: value for key, value in entry.items() if key != "grid"}
+    base = {"params": {}, **{key: value for key, value in entry.items() if key != "grid"}}
     rows = {"n_train": chosen.pop("n_train")} if "n_train" in chosen else {}
     words = [f"{name} = {value}" for name, value in (chosen | rows).items()]
     label = ", ".join([*([entry["label"]] if "label" in entry else []), *words])
-    return {**base, **rows, "label": label or entry["name"], "params": {**entry.get("params", {}), **chosen}}
+    params = base["params"] | chosen if isinstance(base["params"], dict) else base["params"]
+    return {**base, **rows, "label": label or entry["name"], "params": params}
 
 
 def find_config(name: str | Path) -> Path:
@@ -165,7 +166,7 @@ def find_config(name: str | Path) -> Path:
         return path
     for folder in (Path("configs"), *config_folders()):
         candidate = folder / f"{path.stem}.yaml"
-        if candidate.is_file() and path.parent.name in ("", "configs"):
+        if candidate.is_file() and path.parent in (Path(), Path("configs")):
             return candidate
     known = {file.stem for folder in config_folders() for file in folder.glob("*.yaml")}
     nearby = {str(file) for file in path.parent.glob("*.yaml")} if path.suffix else known
@@ -201,10 +202,10 @@ def _adapt_to_own_file(tree: dict[str, Any], chosen: dict[str, Any]) -> None:
         return
     with open_features(file) as features:
         before, data["dim"] = data.get("dim"), features.n_features
-    lengths = tree.get("n_bits")
-    if "n_bits" not in chosen and isinstance(before, int) and isinstance(lengths, list):
-        seen = min(before, data.get("keep_dims") or before)
-        now = min(data["dim"], data.get("keep_dims") or data["dim"])
+    keep, lengths = chosen.get("data.keep_dims", data.get("keep_dims")), tree.get("n_bits")
+    numbers = all(isinstance(value, int) and value > 0 for value in (before, keep) if value is not None)
+    if "n_bits" not in chosen and before is not None and numbers and isinstance(lengths, list):
+        seen, now = (min(dim, keep or dim) for dim in (before, data["dim"]))
         tree["n_bits"] = sorted({max(1, round(value * now / seen)) for value in lengths if isinstance(value, int)})
 
 

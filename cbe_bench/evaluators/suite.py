@@ -12,7 +12,7 @@ from pathlib import Path
 from cbe_bench.core.cache import whole_file
 from cbe_bench.core.config import BaseConfig
 from cbe_bench.core.errors import InputError
-from cbe_bench.data.catalogue import VLAD_SETS, hint
+from cbe_bench.data.catalogue import hint, vlad_sets
 from cbe_bench.data.formats import open_features
 from cbe_bench.evaluators.configs import FeaturesConfig, load_config
 
@@ -61,10 +61,10 @@ def _data_steps(settings: Sequence[BaseConfig], scale: str) -> Iterator[Step]:
         if not isinstance(config, FeaturesConfig) or scale not in config.data.build_at:
             continue
         file = config.data.file
-        if file is not None and file.stem in VLAD_SETS:
-            rows[file] = max(rows.get(file, 0), config.rows_used(VLAD_SETS[file.stem].images.n_classes))
+        if file is not None and file.stem in vlad_sets():
+            rows[file] = max(rows.get(file, 0), config.rows_used(vlad_sets()[file.stem].images.n_classes))
     for file, needed in rows.items():
-        count = VLAD_SETS[file.stem].images.count
+        count = vlad_sets()[file.stem].rows
         wanted = needed if 2 * needed < count else count
         if not _has_rows(file, wanted):
             some = ["--rows", str(wanted)] if wanted < count else []

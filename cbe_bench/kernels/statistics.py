@@ -171,9 +171,9 @@ def spectrum_cache_bytes(memory_limit: int) -> int:
     return min(_KEPT_BYTES, memory_limit // 8)
 
 
-def statistics_bytes(d: int, cache_bytes: int) -> int:
-    """Estimate the bytes that statistics take beside the rows."""
+def statistics_bytes(d: int, n_rows: int, cache_bytes: int, *, pairs: bool) -> int:
+    """Estimate the bytes that statistics, also of pairs of rows, take beside the rows, in single precision."""
     length = d + 2 * LANES * (1 + d // LANES**2)
     sums, scratch = 12 * length * (_blocks_at_once(d) + 4), 20 * length * thread_count()
-    some_rows = 28 * max(_MOST_VALUES, 2 * d) * thread_count()  # two rows, in double precision, and what they differ by
-    return sums + scratch + some_rows + cache_bytes + 100 * length
+    differences = 12 * max(_MOST_VALUES, 2 * d) * thread_count() if pairs else 0  # and the two rows of each
+    return sums + scratch + differences + min(cache_bytes, 4 * d * (n_rows + 1)) + 100 * length

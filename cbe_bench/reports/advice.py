@@ -13,7 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cbe_bench.core.results import Results
 from cbe_bench.core.statistics import difference_error
+from cbe_bench.evaluators.retrieval.rows import RetrievalRow, equal_time_rows, recall_rows
 
 NEAR = 0.01
 """Recall that a faster method may lose against the best and still be named: one point."""
@@ -120,9 +122,7 @@ def _choice(name: str, rows: list[RetrievalRow], times: dict[tuple[str, int], fl
     )
 
 
-def _standing(
-    label: str, own: NDArray, best: NDArray, error: float, trained: bool, time: float
-) -> Standing:
+def _standing(label: str, own: NDArray, best: NDArray, error: float, trained: bool, time: float) -> Standing:
     behind = float((best - own).mean())
     return Standing(
         method=label,

@@ -10,18 +10,19 @@ from urllib.parse import unquote
 import numpy as np
 import pandas as pd
 import pytest
-from cbe_bench.evaluators.retrieval.rows import EqualTimeRow, RetrievalRow
 from click.testing import CliRunner
 from PIL import Image
 
 from cbe_bench.cli import main
 from cbe_bench.core.claims import Verdict
+from cbe_bench.core.config import BaseConfig
 from cbe_bench.core.errors import InputError
 from cbe_bench.core.report import Figure, Report, Table
 from cbe_bench.core.results import Description, Row, append_row, write_description
 from cbe_bench.core.statistics import difference_error
 from cbe_bench.evaluators import base
 from cbe_bench.evaluators.base import Experiment, judge, load_experiment, load_experiments, register
+from cbe_bench.evaluators.retrieval.rows import EqualTimeRow, RetrievalRow
 from cbe_bench.evaluators.timing.rows import TimingRow
 from cbe_bench.reports.advice import choices, summaries
 from cbe_bench.reports.claim_summary import counts, summarise
@@ -164,6 +165,7 @@ class Other(Experiment):
     """A kind of experiment that the suite does not come with."""
 
     kind = "other"
+    config_class = BaseConfig
     row_classes = (OtherRow,)
     headline = ""
 
@@ -189,7 +191,7 @@ def other_kind():
     del base._KINDS["other"]
 
 
-CONFIG = {"n_bits": [64], "fixed": ["time", "bits"], "seeds": [0, 1, 2]}
+CONFIG = {"n_bits": [64], "fixed": ["time", "bits"], "seeds": [0, 1, 2], "sweep": None, "time_reference": "cbe-rand"}
 RECALLS = {"cbe-opt": [0.60, 0.62, 0.64], "hd3": [0.599, 0.613, 0.632], "lsh": [0.5, 0.52, 0.51]}
 TIMES = {"cbe-opt": 1.0, "hd3": 0.5, "lsh": 40.0}
 

@@ -23,10 +23,10 @@ from cbe_bench.data.formats.base import LABEL_NAMES, StoredFeatures, choose_part
 from cbe_bench.data.formats.checks import check_shape, printable, readable
 from cbe_bench.data.formats.hdf5_access import (
     CheckedDataset,
-    attribute,
     attributes,
     check_storage,
     find,
+    fixed_strings,
     matrices,
     names,
     open_file,
@@ -62,6 +62,7 @@ class HDF5Features(StoredFeatures):
 
     def _open(self) -> None:
         self._file = open_file(self.path)
+        self._attributes = attributes(self._file)
         self._open_matrices()
         self._open_extras()
 
@@ -97,8 +98,7 @@ class HDF5Features(StoredFeatures):
 
     def _open_extras(self) -> None:
         """Check the attribute `kind` and the labels."""
-        kind = attribute(self._file, "kind")
-        self.kind = "user" if kind is None else str(kind)
+        self.kind = str(self._attributes.get("kind", "user"))
         if self.kind not in _KINDS:
             raise InputError(f"{self.path}: attribute kind is {self.kind[:40]!r}; allowed: {', '.join(_KINDS)}")
         self._labels = None
@@ -129,10 +129,10 @@ class HDF5Features(StoredFeatures):
                     out[part] = run[wanted - wanted[0]]
 
     def _read_labels(self) -> NDArray | None:
-        return None if self._labels is None else read_whole(self._labels, "iufbSO")
+        return None if self._labels is None else read_whole(self._labels, "iufbS")
 
     def _describe(self) -> dict[str, Any]:
-        found = {printable(name): _decoded(value) for name, value in attributes(self._file).items()}
+        found = {printable(name): _decoded(value) for name, value in self._attributes.items()}
         return {"values": str(self._data.dtype), **found}
 
     def close(self) -> None:
@@ -148,8 +148,8 @@ class AnnBenchmarksFeatures(HDF5Features):
         self._data = self._matrix("train", "fiu")
         self.n_rows, self.n_features = map(int, self._data.shape)
         self._n_train = self.n_rows
-        kind = attribute(self._file, "point_type")
-        if kind not in (None, "float"):
+        kind = self._attributes.get("point_type", "float")
+        if kind != "float":
             raise InputError(f"{self.path}: its points are {str(kind)[:40]}; only real vectors can be encoded")
         if find(self._file, "test") is not None:
             self._test = self._matrix("test", "fiu")
@@ -198,7 +198,7 @@ class SparseHDF5Features(HDF5Features):
                 f"{self.path}: /features has values of {self._data.dtype} at {self._indices.dtype} indices"
             )
         indptr = read_whole(find(group, "indptr"), "iu")
-        shape = attribute(group, "shape")
+        shape = attributes(group).get("shape")
         if not isinstance(shape, list) or len(shape) != 2 or not all(isinstance(length, int) for length in shape):
             raise InputError(f"{self.path}: /features needs the attribute shape: rows and dimensions")
         self.n_rows, self.n_features = shape
@@ -247,9 +247,8 @@ def write_hdf5(path: Path, features: Features) -> Iterator[Append]:
         data = file.create_dataset("features", (features.n_rows, features.n_features), np.float32)
         labels = features.labels()
         if labels is not None:
-            file["labels"] = labels.astype("S") if labels.dtype.kind == "U" else labels
-        file.attrs["kind"] = features.kind
-        file.attrs["source"] = features.name
+            file["labels"] = np.char.encode(labels, "utf-8") if labels.dtype.kind == "U" else labels
+        file.attrs.update(fixed_strings({"kind": features.kind, "source": features.name}))
 
         def append(rows: Matrix, first: int) -> None:
             data[first : first + len(rows)] = rows

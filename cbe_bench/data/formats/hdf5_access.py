@@ -5,6 +5,7 @@ matrix of any size. None of these is followed.
 """
 
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,21 @@ from numpy.typing import NDArray
 from cbe_bench.core.environment import human_bytes
 from cbe_bench.core.errors import InputError
 from cbe_bench.data.formats.checks import STREAMED, check_expansion, readable
+from cbe_bench.data.formats.hdf5_probe import probe, read_strings
 
 _MAX_ATTRIBUTE_BYTES = 1 << 16
 _MAX_NAMES = 10_000
 _UNCHECKED_BYTES = 1 << 30
 """Bytes that a compressed chunk may at worst expand to without being looked at first."""
 _CHECKSUM_BYTES = 4
+_PLAIN_TYPES = (h5py.h5t.TypeStringID, h5py.h5t.TypeIntegerID, h5py.h5t.TypeFloatID)
 _COMPRESSING = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SZIP, h5py.h5z.FILTER_LZF}
 
 
 def open_file(path: Path) -> Any:
     """Open an HDF5 file for reading."""
     with readable(path, "cannot be read as HDF5"):
+        probe(path)
         return h5py.File(path, "r")
 
 
@@ -142,32 +146,43 @@ def _filters(data: Any) -> list[int]:
 
 
 def read_whole(data: Any, kinds: str) -> NDArray:
-    """Return all values of a dataset of one of the given kinds of type."""
-    if not isinstance(data, h5py.Dataset) or data.dtype.kind not in kinds:
-        raise InputError(f"{data.file.filename}: {data.name} is no dataset of values that can be used here")
-    if not data.shape:
-        raise InputError(f"{data.file.filename}: {data.name} is a single value, not an array")
-    return CheckedDataset(check_storage(data, whole=True))[0 : data.shape[0]]
+    """Return all values of a dataset of one of the given kinds of type; strings come as bytes."""
+    path, what = data.file.filename, f"{data.name} is no array of values that can be used here"
+    if not isinstance(data, h5py.Dataset) or data.id.rank == 0:
+        raise InputError(f"{path}: {what}")
+    check_storage(data, whole=True)
+    if _is_variable_string(data.id.get_type()) and "S" in kinds and data.id.rank == 1:
+        return np.array([text.encode() for text in read_strings(Path(path), data.name)])
+    if data.dtype.kind not in kinds:
+        raise InputError(f"{path}: {what}")
+    return CheckedDataset(data)[0 : data.shape[0]]
 
 
 def attributes(item: Any) -> dict[str, Any]:
-    """Return the attributes of a file or group as plain Python; long ones are left out."""
-    found = {}
+    """Return the attributes of a file or group that are numbers or strings, as plain Python; long ones are left out."""
+    found: dict[str, Any] = dict(probe(Path(item.filename))) if isinstance(item, h5py.File) else {}
     for name in list(item.attrs)[:_MAX_NAMES]:
-        value = attribute(item, name)
-        if value is not None:
-            found[name] = value
+        opened = item.attrs.get_id(name)
+        kind = opened.get_type()
+        small = max(opened.get_storage_size(), _count(opened.shape or ())) <= _MAX_ATTRIBUTE_BYTES
+        if small and isinstance(kind, _PLAIN_TYPES) and not _is_variable_string(kind):
+            found[name] = _plain(item.attrs[name])
     return found
 
 
-def attribute(item: Any, name: str) -> Any:
-    """Return an attribute as plain Python, or None if there is none of reasonable size."""
-    if name not in item.attrs:
-        return None
-    opened = item.attrs.get_id(name)
-    if opened.get_storage_size() > _MAX_ATTRIBUTE_BYTES or _count(opened.shape or ()) > _MAX_ATTRIBUTE_BYTES:
-        return None
-    return _plain(item.attrs[name])
+def fixed_strings(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return attributes to be written, strings as ones of fixed length: others are read in a child process."""
+
+    def fixed(value: Any) -> Any:
+        if isinstance(value, str):
+            return np.bytes_(value.encode(errors="replace"))
+        return np.array([fixed(item) for item in value]) if isinstance(value, list | tuple) else value
+
+    return {name: fixed(value) for name, value in found.items()}
+
+
+def _is_variable_string(kind: Any) -> bool:
+    return isinstance(kind, h5py.h5t.TypeStringID) and bool(kind.is_variable_str())
 
 
 def _plain(value: Any) -> Any:

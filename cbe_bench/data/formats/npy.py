@@ -1,5 +1,6 @@
 """NumPy's ``.npy``: a header in text, then the values of one array."""
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,7 +44,8 @@ def read_header(file: IO[bytes], source: object) -> Header:
     """Read the header at the beginning of a file; objects, which only a pickle can hold, are refused."""
     try:
         version = np.lib.format.read_magic(file)
-        shape, fortran_order, dtype = _READ_HEADER[version](file)
+        with warnings.catch_warnings(action="ignore"):
+            shape, fortran_order, dtype = _READ_HEADER[version](file)
     except Exception as error:
         reason = printable(str(error).split("\n")[0])
         raise InputError(f"{source}: cannot be read as a NumPy array ({reason})") from None

@@ -41,6 +41,8 @@ class Archive:
             if len(members) > _MAX_MEMBERS:
                 raise InputError(f"{path}: {len(members):,} arrays; allowed: up to {_MAX_MEMBERS:,}")
             for member in members:
+                if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                    raise InputError(f"{path}: {member.filename!r} is compressed in another way than NumPy does")
                 if member.filename.endswith(".npy"):
                     self._add(archive, member)
 
@@ -58,8 +60,8 @@ class Archive:
         if member.compress_type == zipfile.ZIP_STORED and not member.flag_bits & 1:
             return map_array(self.path, header, self._offset(member))
         check_expansion(self.path, f"array {name!r}", header.data_bytes, self.path.stat().st_size)
-        with zipfile.ZipFile(self.path) as archive:
-            content = archive.read(member)
+        with zipfile.ZipFile(self.path) as archive, archive.open(member) as file:
+            content = file.read(member.file_size)
         return np.ndarray(header.shape, header.dtype, content, header.n_bytes, order=header.order)
 
     def _offset(self, member: zipfile.ZipInfo) -> int:

@@ -30,7 +30,7 @@ from cbe_bench.evaluators.classification.metrics import (
     evaluation_operations,
 )
 from cbe_bench.evaluators.classification.rows import ORIGINAL, ClassificationRow, ClassificationSpec
-from cbe_bench.evaluators.classification.tables import grouped
+from cbe_bench.evaluators.classification.tables import data_label, grouped
 from cbe_bench.evaluators.configs import EncoderConfig
 from cbe_bench.evaluators.feature_rows import cached_bytes, check_rows
 
@@ -185,6 +185,12 @@ class ClassificationExperiment(Experiment):
     def report(cls, results: Results) -> Report:
         """Return the table and the figure of accuracies."""
         return classification_report(results)
+
+    @classmethod
+    def describe_data(cls, results: Results) -> str:
+        """Say in a line which data the results are about."""
+        rows = results.rows
+        return data_label(rows) if rows else ""
 
     @classmethod
     def measurements(cls, results: Results) -> Iterator[Measurement]:

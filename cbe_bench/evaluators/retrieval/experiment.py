@@ -46,6 +46,7 @@ from cbe_bench.evaluators.retrieval.rows import (
     equal_time_rows,
     recall_rows,
 )
+from cbe_bench.evaluators.retrieval.tables import data_label
 
 EQUAL_TIME, RECALL = "equal_time", "recall"
 _EQUAL_TIME_SECONDS = 3.0
@@ -257,6 +258,12 @@ class RetrievalExperiment(Experiment):
     def report(cls, results: Results) -> Report:
         """Return the tables and figures of recall, or of a sweep over a parameter."""
         return retrieval_report(results)
+
+    @classmethod
+    def describe_data(cls, results: Results) -> str:
+        """Say in a line which data the results are about."""
+        rows = recall_rows(results.rows)
+        return data_label(rows) if rows else ""
 
     @classmethod
     def measurements(cls, results: Results) -> Iterator[Measurement]:

@@ -100,8 +100,8 @@ def asymmetric_ranks(projections: NDArray, database: Codes, neighbours: NDArray[
     """Rank the neighbours by the inner product of the query's projections with the codes as -1 and +1, exactly.
 
     Parameters and result are those of `symmetric_ranks`, but for the real `projections` of the queries, of shape
-    (n_queries, n_bits), in the place of their codes. Scores are whole numbers (`kernels.asymmetric`): ranks do not
-    depend on blocks, threads or processor.
+    (n_queries, n_bits), in the place of their codes. Scores are whole numbers (`kernels.asymmetric`): equal codes get
+    equal scores, and ranks do not depend on blocks, threads or the processor.
     """
     queries = AsymmetricQueries(projections)
     own = queries.own_sums(database, neighbours)

@@ -59,7 +59,7 @@ class TimingConfig(BaseConfig):
     """How long encoding takes."""
 
     experiment: Literal["timing"]
-    dims: tuple[Positive, ...]
+    dims: Annotated[tuple[Positive, ...], Field(min_length=1)]
     """Dimensions: a list, or as in 2^15..2^27, paper, 768,2^20."""
     n_bits: str = "d"
     """Code lengths: 512, d, d/4, 2d, or a list of these separated by commas."""
@@ -71,7 +71,7 @@ class TimingConfig(BaseConfig):
     budget_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 10.0
     """Seconds for which a cell is sampled."""
 
-    _unique = field_validator("encoders")(unique)
+    _unique = field_validator("dims", "encoders")(unique)
 
     @field_validator("dims", mode="before")
     @classmethod

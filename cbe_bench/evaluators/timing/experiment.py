@@ -152,6 +152,7 @@ class _Interleaved:
         self._set_up: dict[str, Metrics] = {}
         self._failed: dict[str, Exception] = {}
         self._timed: dict[str, Candidate] = {}
+        self._is_timed = False
         for cell in cells:
             reporter.step(f"{cell.title}: parameters, first call", 0.0)
             try:
@@ -171,11 +172,20 @@ class _Interleaved:
 
     def metrics(self, cell: Cell, progress: Progress) -> Metrics:
         """Return the times of a cell, once all are measured."""
+        if not self._is_timed:
+            self._is_timed = True
+            self._time(progress)
         if cell.key in self._failed:
             raise self._failed[cell.key]
-        if not self._timed:
-            self._timed = {one.name: one for one in interleaved(self._candidates, self._config.budget_s, progress)}
         return {**self._set_up[cell.key], **_times(self._timed[cell.key])}
+
+    def _time(self, progress: Progress) -> None:
+        """Time all candidates; what ends this early, such as a time limit, is the failure of those not yet timed."""
+        try:
+            for candidate in interleaved(self._candidates, self._config.budget_s, progress):
+                self._timed[candidate.name] = candidate
+        except Exception as error:
+            self._failed |= {one.name: error for one in self._candidates if one.name not in self._timed}
 
 
 def _times(candidate: Candidate) -> Metrics:

@@ -47,11 +47,11 @@ class FigureView:
 class TableView:
     """A table of an experiment, from its rows."""
 
-    path: Path
-    """Its export as CSV."""
     caption: str
     folded: bool
     grid: Grid
+    links: list[Path]
+    """Its export as CSV."""
 
 
 @dataclass(frozen=True)
@@ -154,10 +154,10 @@ class ExperimentView:
         shown = sorted((table for table in self._report.tables if table.shown), key=self._is_closed)
         return [
             TableView(
-                path=self.results.folder / f"{table.name}.csv",
                 caption=table.caption,
                 folded=table.folded and table.name not in self.open_tables,
                 grid=grid_of(table.frame),
+                links=[path for path in (self.results.folder / f"{table.name}.csv",) if path.is_file()],
             )
             for table in shown
         ]
