@@ -12,7 +12,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import cbe_bench
-from cbe_bench.core.environment import limited_memory
 from cbe_bench.core.errors import InputError
 from cbe_bench.core.resources import Resources
 from cbe_bench.encoders import encoder_classes, load_encoder, make_encoder
@@ -265,12 +264,3 @@ def test_a_method_of_another_package_keeps_the_whole_contract(plugin, rng, X, tm
     test_memory_estimate_covers_what_is_allocated(plugin, 1, rng)
     test_bad_n_bits_is_told(plugin, 0, X)
     test_output_is_a_table_where_scikit_learn_is_asked_for_one(plugin, X)
-
-
-def test_memory_limit_is_scoped():
-    from cbe_bench.core.environment import memory_limit
-
-    default = memory_limit()
-    with limited_memory(1 << 20):
-        assert memory_limit() == 1 << 20
-    assert memory_limit() == default <= 24 << 30

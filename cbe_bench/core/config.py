@@ -133,9 +133,10 @@ def _one_line(error: ValidationError, cls: type[BaseModel], tree: dict[str, Any]
         return f"{key}: unknown key; {did_you_mean(str(first['loc'][-1]), allowed)}"
     if first["type"] == "missing":
         return f"{key}: this key is required"
-    message = first["msg"].removeprefix("Value error, ").replace("tuple", "list").split(" or instance of")[0]
+    message = first["msg"].removeprefix("Value error, ").split(" or instance of")[0]
+    message = (message[0].lower() + message[1:]).replace("tuple", "list")
     found = "" if isinstance(first["input"], dict | list | tuple) else f"found {first['input']!r}; "
-    return f"{key}: {found}{message[0].lower()}{message[1:]}"
+    return f"{key}: {found}{message}"
 
 
 def _names(place: tuple[int | str, ...], tree: Any) -> Iterator[str]:

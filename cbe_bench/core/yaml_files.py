@@ -1,5 +1,6 @@
 """YAML files and dotted keys: read with one clear line for whatever is wrong."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +32,12 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 def read_override(text: str) -> tuple[str, Any]:
-    """Read `key=value`, the value as YAML."""
-    key, equals, value = text.partition("=")
-    if not equals or not key.strip("."):
+    """Read `key=value`, the value as YAML; an equals sign after a space is part of a label such as `lam = 2`."""
+    match = re.match(r"(.*?\S)=(.*)", text, re.DOTALL) or re.match(r"(.*?)=(.*)", text, re.DOTALL)
+    key = match[1].strip() if match else ""
+    if not match or not key.strip("."):
         raise InputError(f"--set {text}: must be key=value")
-    return key, _parse(value, f"--set {key}")
+    return key, _parse(match[2], f"--set {key}")
 
 
 def _parse(text: str, where: str) -> Any:

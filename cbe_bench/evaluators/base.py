@@ -10,7 +10,6 @@ import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -18,6 +17,7 @@ import cbe_bench.evaluators
 from cbe_bench.core.claims import NOT_TESTED, Claim, Verdict
 from cbe_bench.core.config import BaseConfig
 from cbe_bench.core.errors import InputError
+from cbe_bench.core.plugins import load_plugins
 from cbe_bench.core.progress import Progress, Reporter
 from cbe_bench.core.report import Report
 from cbe_bench.core.resources import Resources
@@ -137,8 +137,7 @@ def experiment_kinds() -> dict[str, type[Experiment]]:
     for module in pkgutil.iter_modules(cbe_bench.evaluators.__path__):
         if module.ispkg:
             importlib.import_module(f"cbe_bench.evaluators.{module.name}.experiment")
-    for entry in entry_points(group=ENTRY_POINTS):
-        entry.load()
+    load_plugins(ENTRY_POINTS)
     return dict(sorted(_KINDS.items()))
 
 

@@ -202,10 +202,11 @@ def _adapt_to_own_file(tree: dict[str, Any], chosen: dict[str, Any]) -> None:
         return
     with open_features(file) as features:
         before, data["dim"] = data.get("dim"), features.n_features
-    keep, lengths = chosen.get("data.keep_dims", data.get("keep_dims")), tree.get("n_bits")
-    numbers = all(isinstance(value, int) and value > 0 for value in (before, keep) if value is not None)
+    kept, lengths = data.get("keep_dims"), tree.get("n_bits")
+    keep = chosen.get("data.keep_dims", kept)
+    numbers = all(isinstance(value, int) and value > 0 for value in (before, kept, keep) if value is not None)
     if "n_bits" not in chosen and before is not None and numbers and isinstance(lengths, list):
-        seen, now = (min(dim, keep or dim) for dim in (before, data["dim"]))
+        seen, now = min(before, kept or before), min(data["dim"], keep or data["dim"])
         tree["n_bits"] = sorted({max(1, round(value * now / seen)) for value in lengths if isinstance(value, int)})
 
 

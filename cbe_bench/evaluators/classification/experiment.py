@@ -189,8 +189,7 @@ class ClassificationExperiment(Experiment):
     @classmethod
     def describe_data(cls, results: Results) -> str:
         """Say in a line which data the results are about."""
-        rows = results.rows
-        return data_label(rows) if rows else ""
+        return data_label(results.rows)
 
     @classmethod
     def measurements(cls, results: Results) -> Iterator[Measurement]:
