@@ -144,10 +144,10 @@ def test_no_code_lengths_are_measured_where_time_is_not_fixed():
     assert {cell.spec.n_bits for cell in cells_of("fixed=[time]")} == set()
 
 
-def test_equal_time_that_does_not_fit_memory_is_skipped_and_the_rest_runs(tmp_path):
-    limit = 500 << 20
+def test_equal_time_that_does_not_fit_memory_is_skipped_and_the_rest_runs(tmp_path, monkeypatch):
+    monkeypatch.setattr("cbe_bench.LSH.memory_bytes", lambda self, n_features: 4 << 30)
     overrides = ("encoders=[cbe-rand, lsh]", "n_bits=[64]")
-    rows = run_rows(tmp_path, *overrides, resources=Resources(memory_bytes=limit))
+    rows = run_rows(tmp_path, *overrides, resources=Resources(memory_bytes=3 << 30))
     states = {(type(row).__name__, row.encoder): row.status for row in rows}
     assert states == {
         ("EqualTimeRow", "cbe-rand"): "ok",
