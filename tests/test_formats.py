@@ -407,7 +407,7 @@ def test_inspection_finds_what_is_there(tmp_path, rng):
     norms = np.linalg.norm(usable, axis=1)
     np.testing.assert_allclose(found.norms, [norms.min(), np.median(norms), norms.max()], rtol=1e-6)
     rho = np.abs(usable).max(axis=1) / norms
-    np.testing.assert_allclose(found.spread, [rho.min(), np.median(rho), rho.max()], rtol=1e-6)
+    np.testing.assert_allclose(found.flatness, [rho.min(), np.median(rho), rho.max()], rtol=1e-6)
     assert found.labels == {"0": 20, "1": 30}
     assert found.sampled == 0
     assert found.problems == ["rows 20, 21 (2 in all) hold NaN or infinite values", "row 7 holds only zeros"]

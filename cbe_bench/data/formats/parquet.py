@@ -61,7 +61,7 @@ class ParquetFeatures(StoredFeatures):
         return is_list and (types.is_floating(kind.value_type) or types.is_integer(kind.value_type))
 
     def _check_size(self, groups: list[Any]) -> None:
-        """Compare the values that the columns announce with the size of the file: runs of equal values take no room."""
+        """Compare the values that the columns announce with the size of the file: runs of equal values take few bytes."""
         size = self.path.stat().st_size
         for group in groups:
             for column in (group.column(i) for i in range(group.num_columns)):
