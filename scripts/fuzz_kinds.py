@@ -18,6 +18,7 @@ from numpy.random import Generator
 from scipy import sparse
 
 from cbe_bench.data.formats import open_features
+from cbe_bench.data.inspect import inspect
 from cbe_bench.kernels.parallel import slices
 
 ROWS, DIMS = 12, 5
@@ -41,6 +42,8 @@ def use_features(path: Path) -> None:
         features.describe()
         features.labels()
         features.own_neighbours()
+        if features.n_rows * features.n_features <= 1 << 16:
+            inspect(features)
         at_once = max(1, (1 << 22) // (4 * features.n_features))
         for part in slices(min(features.n_rows, max(1, MOST_BYTES // (4 * features.n_features))), at_once):
             features.read(np.arange(part.start, part.stop))

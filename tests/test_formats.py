@@ -162,6 +162,47 @@ def test_labels_travel_where_there_is_room(target, kept, whole_numbers, tmp_path
         assert np.array_equal(features.labels(), np.arange(40)) if kept else features.labels() is None
 
 
+def labelled(path, labels, X):
+    """Write features with labels, in a format that can hold them."""
+    if path.suffix == ".h5":
+        with h5py.File(path, "w") as file:
+            file["features"], file["labels"] = X, labels
+    elif path.suffix == ".parquet":
+        pq.write_table(pa.table({"emb": pa.array(X.tolist()), "label": pa.array(labels)}), path)
+    elif path.suffix == ".npz":
+        np.savez(path, features=X, labels=labels)
+    else:
+        lines = [",".join([str(label), *map(str, row)]) for label, row in zip(labels, X, strict=True)]
+        path.write_text("\n".join([",".join(["label", *"abcdefghijkl"]), *lines]))
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".h5", ".parquet", ".npz", ".csv"])
+def test_labels_may_be_words(suffix, whole_numbers, tmp_path):
+    words = ["cat", "dög"] * 20
+    path = labelled(tmp_path / f"x{suffix}", words, whole_numbers)
+    with open_features(path) as features:
+        assert [str(label) for label in features.labels()] == words
+        assert inspect(features).labels == {"cat": 20, "dög": 20}
+        convert(features, tmp_path / "y.h5")
+    with open_features(tmp_path / "y.h5") as features:
+        assert [label.decode() for label in features.labels()] == words
+
+
+def test_labels_of_other_types_are_refused(whole_numbers, tmp_path):
+    bad = {
+        "list.parquet": [[1]] * 40,
+        "none.parquet": [1] * 39 + [None],
+        "long.parquet": ["a" * 5000] * 40,
+        "long.csv": ["a" * 5000] * 40,
+        "complex.npz": np.zeros(40, complex),
+    }
+    for name, labels in bad.items():
+        path = labelled(tmp_path / name, labels, whole_numbers)
+        with open_features(path) as features, pytest.raises(InputError, match=rf"{name}: .*(label|row 39)"):
+            features.labels()
+
+
 def test_values_without_room_are_told_and_nothing_is_left(whole_numbers, tmp_path):
     whole_numbers[17, 3] = 0.5
     write_npy(tmp_path / "x.npy", whole_numbers)

@@ -54,7 +54,7 @@ def _probe(path: Path, size: int, modified_ns: int) -> dict[str, Any]:
 
 
 def _ask(*arguments: object) -> Any:
-    command = [sys.executable, "-I", __file__, *map(str, arguments)]
+    command = [sys.executable, "-P", __file__, *map(str, arguments)]
     try:
         done = subprocess.run(command, capture_output=True, timeout=_SECONDS)
     except subprocess.TimeoutExpired:

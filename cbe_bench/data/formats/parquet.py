@@ -61,7 +61,7 @@ class ParquetFeatures(StoredFeatures):
         return is_list and (types.is_floating(kind.value_type) or types.is_integer(kind.value_type))
 
     def _check_size(self, groups: list[Any]) -> None:
-        """Compare the values that the columns announce with the size of the file: runs of equal values take few bytes."""
+        """Compare the values announced with the size of the file: runs of equal values take few bytes."""
         size = self.path.stat().st_size
         for group in groups:
             for column in (group.column(i) for i in range(group.num_columns)):
@@ -118,13 +118,20 @@ class ParquetFeatures(StoredFeatures):
             done = stop
         return out
 
-    def _read_labels(self) -> NDArray | None:
+    def _read_labels(self) -> NDArray | list[str] | None:
         found = [name for name in LABEL_NAMES if name in self._file.schema_arrow.names]
         if not found:
             return None
-        labels: NDArray = self._file.read(columns=found[:1], use_threads=False).column(0).to_numpy()
-        if len(labels) != self.n_rows:
-            raise InputError(f"{self.path}: {len(labels):,} labels for {self.n_rows:,} rows")
+        column = self._file.read(columns=found[:1], use_threads=False).column(0).combine_chunks()
+        if self._pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if column.null_count:
+            bad = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
+            raise InputError(f"{self.path}: row {bad} of column {found[0]} is missing")
+        types = self._pa.types
+        if types.is_string(column.type) or types.is_large_string(column.type):
+            return list(map(str, column.to_pylist()))
+        labels: NDArray = column.to_numpy(zero_copy_only=False)
         return labels
 
     def _describe(self) -> dict[str, Any]:
