@@ -465,6 +465,20 @@ def test_labels_of_neighbours_are_compared(tmp_path, rng):
     assert found.same_label == np.mean(labels[closeness.argmax(axis=1)] == labels)
 
 
+def test_values_of_every_size_are_inspected_without_warnings(tmp_path, rng):
+    X = (rng.standard_normal((30, 4)) * 10.0 ** rng.integers(-44, 38, (30, 1))).astype(np.float32)
+    X = X[np.abs(X).max(axis=1) > 0]
+    X[3] = np.frombuffer(b"\x01\x00\xa0\x7f" * 4, np.float32)  # a signalling NaN
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["features"], file["labels"] = X, np.arange(len(X)) % 2
+    with open_features(tmp_path / "x.h5") as features:
+        assert inspect(features).not_finite == [3]
+    with h5py.File(tmp_path / "y.h5", "w") as file:
+        file["features"], file["labels"] = np.delete(X, 3, 0), np.arange(len(X) - 1) % 2
+    with open_features(tmp_path / "y.h5") as features:
+        assert inspect(features).sampled == len(X) - 1
+
+
 def invoke(*args, code=0):
     result = CliRunner().invoke(main, ["data", *map(str, args)])
     assert result.exit_code == code, result.output

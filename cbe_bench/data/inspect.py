@@ -98,14 +98,20 @@ def _measure(block: Matrix, digests: NDArray[np.uint64]) -> tuple[NDArray, NDArr
     def measure(some: slice) -> None:
         rows = block[some]
         with np.errstate(invalid="ignore", over="ignore"):
-            norms[some] = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
+            norms[some] = _norms(rows)
             largest[some] = np.abs(rows).max(axis=1)
-        nonzero[some] = np.count_nonzero(rows, axis=1)
+            nonzero[some] = np.count_nonzero(rows, axis=1)
         shortened = b"".join(hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in rows)
         digests[some] = np.frombuffer(shortened, np.uint64)
 
     for_slices(measure, n, 64)
     return norms, largest, nonzero
+
+
+def _norms(rows: Matrix) -> NDArray[np.float64]:
+    """Return the l2 norm of each row, in double precision: squares of large float32 values overflow."""
+    norms: NDArray[np.float64] = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
+    return norms
 
 
 def _repeated(digests: NDArray[np.uint64]) -> list[int]:
@@ -120,7 +126,7 @@ def _nearest_labels(features: Features, labels: NDArray) -> tuple[int, float]:
     count = min(features.n_rows, _SAMPLED, max(2, _SAMPLE_BYTES // (4 * features.n_features)))
     rows = np.sort(np.random.default_rng(0).choice(features.n_rows, count, replace=False))
     X = features.read(rows)
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    X /= _norms(X)[:, None]
     nearest = np.empty(count, np.int64)
 
     def search(some: slice) -> None:
