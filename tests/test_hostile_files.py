@@ -99,7 +99,15 @@ def test_a_few_bytes_of_parquet_take_no_gigabytes(tmp_path):
     column = pa.FixedSizeListArray.from_arrays(values, 4000)
     pq.write_table(pa.table({"emb": column}), tmp_path / "x.parquet")
     assert (tmp_path / "x.parquet").stat().st_size < 100_000
-    assert "column emb.list.element announces 305 MiB" in refusal(tmp_path / "x.parquet")
+    assert "column emb announces 305 MiB" in refusal(tmp_path / "x.parquet")
+    schema = pa.schema({"emb": pa.list_(pa.float32(), 1), "label": pa.int64()})
+    group = pa.table(
+        [pa.FixedSizeListArray.from_arrays(values[: 1 << 20], 1), pa.array(np.zeros(1 << 20, int))], schema
+    )
+    with pq.ParquetWriter(tmp_path / "groups.parquet", schema) as writer:
+        for _ in range(10):
+            writer.write_table(group)
+    assert "column label announces 80.0 MiB" in refusal(tmp_path / "groups.parquet")
 
 
 def save_csr(path, **changed):

@@ -3,6 +3,7 @@
 Rows are decoded in batches, forwards; a row group is never held as a whole.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from cbe_bench.core.errors import InputError
 from cbe_bench.data.features import Features, Matrix
 from cbe_bench.data.formats.base import LABEL_NAMES, StoredFeatures, choose_part
-from cbe_bench.data.formats.checks import check_expansion, check_shape
+from cbe_bench.data.formats.checks import STREAMED, check_expansion, check_shape
 from cbe_bench.data.formats.registry import Append, reader, writer
 
 _USUAL_NAMES = ("features", "embedding", "embeddings", "vector", "vectors", "emb")
@@ -62,11 +63,13 @@ class ParquetFeatures(StoredFeatures):
 
     def _check_size(self, groups: list[Any]) -> None:
         """Compare the values announced with the size of the file: runs of equal values take few bytes."""
-        size = self.path.stat().st_size
+        size, totals = self.path.stat().st_size, Counter[str]()
         for group in groups:
             for column in (group.column(i) for i in range(group.num_columns)):
-                if column.path_in_schema.split(".")[0] in (self._column, *LABEL_NAMES):
-                    check_expansion(self.path, f"column {column.path_in_schema}", 8 * column.num_values, size)
+                totals[column.path_in_schema.split(".")[0]] += column.num_values
+        check_expansion(self.path, f"column {self._column}", 8 * totals[self._column], size, STREAMED)
+        for name in LABEL_NAMES:
+            check_expansion(self.path, f"column {name}", 8 * totals[name], size)
 
     def _batches(self, group: int, n_rows: int) -> Iterator[Any]:
         """Yield the lists of a row group, so many at a time."""
