@@ -316,6 +316,12 @@ def test_bad_lines_of_text_are_reported_with_their_rows(bad, tmp_path):
         features.read(np.arange(features.n_rows))
 
 
+def test_text_may_begin_with_a_byte_order_mark(tmp_path):
+    (tmp_path / "x.csv").write_bytes(b"\xef\xbb\xbf1,2\n3,4\n")
+    with open_features(tmp_path / "x.csv") as features:
+        assert np.array_equal(features.read(np.arange(2)), [[1, 2], [3, 4]])
+
+
 def test_text_keeps_every_float32_and_not_a_number(tmp_path, rng):
     X = rng.standard_normal((30, 7)).astype(np.float32) * 10.0 ** rng.integers(-30, 30, (30, 1))
     X[3, 2] = np.nan

@@ -184,5 +184,7 @@ def test_what_a_file_says_reaches_the_terminal_as_one_plain_line(tmp_path):
     with h5py.File(tmp_path / "x.h5", "w") as file:
         file["first\nerror: \x1b[31mred"], file["other"] = np.ones((3, 2)), np.ones((3, 2))
     assert "first error:  [31mred" in refusal(tmp_path / "x.h5")
+    (tmp_path / "a\nb.odd").touch()
+    assert "a b.odd: unknown format" in refusal(tmp_path / "a\nb.odd")
     (tmp_path / "x.fbin").write_bytes(struct.pack("<II", 1 << 31, 1 << 31))
     assert "values announced need" in refusal(tmp_path / "x.fbin")

@@ -40,7 +40,7 @@ class CSVFeatures(StoredFeatures):
             raise InputError(f"{self.path}: a line of {longest:,} bytes; allowed: up to {_MAX_LINE_BYTES:,}")
         if self._lines(0, 1).count(b",") >= _MAX_COLUMNS:
             raise InputError(f"{self.path}: more than {_MAX_COLUMNS:,} columns; store such rows in another format")
-        first = self._lines(0, 1).decode("utf-8", "replace").strip().split(",")
+        first = self._lines(0, 1).decode("utf-8-sig", "replace").strip().split(",")
         names = [name.strip().strip('"') for name in first]
         self._has_header = not all(map(_is_number, names))
         self._label_column = next((i for i, name in enumerate(names) if name.lower() in LABEL_NAMES), None)
@@ -61,16 +61,17 @@ class CSVFeatures(StoredFeatures):
         content = self._lines(first + self._has_header, last + self._has_header)
         where = f"{self.path}: rows {first}..{last - 1}"
         try:
-            table = pd.read_csv(
-                io.BytesIO(content),
-                header=None,
-                dtype=dtype,
-                skip_blank_lines=False,
-                quoting=csv.QUOTE_NONE,
-                keep_default_na=False,
-                na_values=["nan", "NaN"],
-                encoding_errors="replace",
-            )
+            with np.errstate(over="ignore"):
+                table = pd.read_csv(
+                    io.BytesIO(content),
+                    header=None,
+                    dtype=dtype,
+                    skip_blank_lines=False,
+                    quoting=csv.QUOTE_NONE,
+                    keep_default_na=False,
+                    na_values=["nan", "NaN"],
+                    encoding_errors="replace",
+                )
         except ValueError as error:
             raise InputError(f"{where}: not all numbers ({printable(str(error).split(chr(10))[0])})") from None
         if table.shape != (last - first, self._n_columns):
