@@ -162,6 +162,47 @@ def test_labels_travel_where_there_is_room(target, kept, whole_numbers, tmp_path
         assert np.array_equal(features.labels(), np.arange(40)) if kept else features.labels() is None
 
 
+def labelled(path, labels, X):
+    """Write features with labels, in a format that can hold them."""
+    if path.suffix == ".h5":
+        with h5py.File(path, "w") as file:
+            file["features"], file["labels"] = X, labels
+    elif path.suffix == ".parquet":
+        pq.write_table(pa.table({"emb": pa.array(X.tolist()), "label": pa.array(labels)}), path)
+    elif path.suffix == ".npz":
+        np.savez(path, features=X, labels=labels)
+    else:
+        lines = [",".join([str(label), *map(str, row)]) for label, row in zip(labels, X, strict=True)]
+        path.write_text("\n".join([",".join(["label", *"abcdefghijkl"]), *lines]))
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".h5", ".parquet", ".npz", ".csv"])
+def test_labels_may_be_words(suffix, whole_numbers, tmp_path):
+    words = ["cat", "dög"] * 20
+    path = labelled(tmp_path / f"x{suffix}", words, whole_numbers)
+    with open_features(path) as features:
+        assert [str(label) for label in features.labels()] == words
+        assert inspect(features).labels == {"cat": 20, "dög": 20}
+        convert(features, tmp_path / "y.h5")
+    with open_features(tmp_path / "y.h5") as features:
+        assert [label.decode() for label in features.labels()] == words
+
+
+def test_labels_of_other_types_are_refused(whole_numbers, tmp_path):
+    bad = {
+        "list.parquet": [[1]] * 40,
+        "none.parquet": [1] * 39 + [None],
+        "long.parquet": ["a" * 5000] * 40,
+        "long.csv": ["a" * 5000] * 40,
+        "complex.npz": np.zeros(40, complex),
+    }
+    for name, labels in bad.items():
+        path = labelled(tmp_path / name, labels, whole_numbers)
+        with open_features(path) as features, pytest.raises(InputError, match=rf"{name}: .*(label|row 39)"):
+            features.labels()
+
+
 def test_values_without_room_are_told_and_nothing_is_left(whole_numbers, tmp_path):
     whole_numbers[17, 3] = 0.5
     write_npy(tmp_path / "x.npy", whole_numbers)
@@ -273,6 +314,12 @@ def test_bad_lines_of_text_are_reported_with_their_rows(bad, tmp_path):
     (tmp_path / "x.csv").write_text(bad)
     with open_features(tmp_path / "x.csv") as features, pytest.raises(InputError, match=r"rows 0\.\.1: |rows 0\.\.2: "):
         features.read(np.arange(features.n_rows))
+
+
+def test_text_may_begin_with_a_byte_order_mark(tmp_path):
+    (tmp_path / "x.csv").write_bytes(b"\xef\xbb\xbf1,2\n3,4\n")
+    with open_features(tmp_path / "x.csv") as features:
+        assert np.array_equal(features.read(np.arange(2)), [[1, 2], [3, 4]])
 
 
 def test_text_keeps_every_float32_and_not_a_number(tmp_path, rng):
@@ -407,7 +454,7 @@ def test_inspection_finds_what_is_there(tmp_path, rng):
     norms = np.linalg.norm(usable, axis=1)
     np.testing.assert_allclose(found.norms, [norms.min(), np.median(norms), norms.max()], rtol=1e-6)
     rho = np.abs(usable).max(axis=1) / norms
-    np.testing.assert_allclose(found.spread, [rho.min(), np.median(rho), rho.max()], rtol=1e-6)
+    np.testing.assert_allclose(found.flatness, [rho.min(), np.median(rho), rho.max()], rtol=1e-6)
     assert found.labels == {"0": 20, "1": 30}
     assert found.sampled == 0
     assert found.problems == ["rows 20, 21 (2 in all) hold NaN or infinite values", "row 7 holds only zeros"]
@@ -422,6 +469,20 @@ def test_labels_of_neighbours_are_compared(tmp_path, rng):
         found = inspect(features)
     assert found.sampled == 80
     assert found.same_label == np.mean(labels[closeness.argmax(axis=1)] == labels)
+
+
+def test_values_of_every_size_are_inspected_without_warnings(tmp_path, rng):
+    X = (rng.standard_normal((30, 4)) * 10.0 ** rng.integers(-44, 38, (30, 1))).astype(np.float32)
+    X = X[np.abs(X).max(axis=1) > 0]
+    X[3] = np.frombuffer(b"\x01\x00\xa0\x7f" * 4, np.float32)  # a signalling NaN
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["features"], file["labels"] = X, np.arange(len(X)) % 2
+    with open_features(tmp_path / "x.h5") as features:
+        assert inspect(features).not_finite == [3]
+    with h5py.File(tmp_path / "y.h5", "w") as file:
+        file["features"], file["labels"] = np.delete(X, 3, 0), np.arange(len(X) - 1) % 2
+    with open_features(tmp_path / "y.h5") as features:
+        assert inspect(features).sampled == len(X) - 1
 
 
 def invoke(*args, code=0):

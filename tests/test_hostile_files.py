@@ -99,7 +99,15 @@ def test_a_few_bytes_of_parquet_take_no_gigabytes(tmp_path):
     column = pa.FixedSizeListArray.from_arrays(values, 4000)
     pq.write_table(pa.table({"emb": column}), tmp_path / "x.parquet")
     assert (tmp_path / "x.parquet").stat().st_size < 100_000
-    assert "column emb.list.element announces 305 MiB" in refusal(tmp_path / "x.parquet")
+    assert "column emb announces 305 MiB" in refusal(tmp_path / "x.parquet")
+    schema = pa.schema({"emb": pa.list_(pa.float32(), 1), "label": pa.int64()})
+    group = pa.table(
+        [pa.FixedSizeListArray.from_arrays(values[: 1 << 20], 1), pa.array(np.zeros(1 << 20, int))], schema
+    )
+    with pq.ParquetWriter(tmp_path / "groups.parquet", schema) as writer:
+        for _ in range(10):
+            writer.write_table(group)
+    assert "column label announces 80.0 MiB" in refusal(tmp_path / "groups.parquet")
 
 
 def save_csr(path, **changed):
@@ -161,6 +169,7 @@ def test_zip_members_hold_what_they_announce(tmp_path):
     assert "announces 134,217,728 bytes, not those it has" in refusal(tmp_path / "short.npz")
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 def test_folders_pipes_and_devices_are_no_files(tmp_path):
     os.mkfifo(tmp_path / "pipe.npy")
     (tmp_path / "folder.h5").mkdir()
@@ -175,5 +184,7 @@ def test_what_a_file_says_reaches_the_terminal_as_one_plain_line(tmp_path):
     with h5py.File(tmp_path / "x.h5", "w") as file:
         file["first\nerror: \x1b[31mred"], file["other"] = np.ones((3, 2)), np.ones((3, 2))
     assert "first error:  [31mred" in refusal(tmp_path / "x.h5")
+    (tmp_path / "a\nb.odd").touch()
+    assert "a b.odd: unknown format" in refusal(tmp_path / "a\nb.odd")
     (tmp_path / "x.fbin").write_bytes(struct.pack("<II", 1 << 31, 1 << 31))
     assert "values announced need" in refusal(tmp_path / "x.fbin")

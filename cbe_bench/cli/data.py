@@ -1,4 +1,4 @@
-"""``cbe-bench data``: get, make, look at and convert feature files."""
+"""``cbe-bench data``: fetch, build, inspect and convert data sets."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ _FOLDER = click.option(
     type=click.Path(path_type=Path),
     default="data",
     show_default=True,
-    help="Where data sets are kept.",
+    help="Where data sets are stored.",
 )
 _FROM = click.option(
     "--from", "given", metavar="PATH|URL", help="Take the images from this archive or folder, or from this address."
@@ -33,7 +33,7 @@ _PART = click.option(
 
 @click.group(name="data")
 def command() -> None:
-    """Get image sets, make features of them, look at feature files and convert them.
+    """Fetch image sets, build features from them, inspect feature files and convert them.
 
     \b
     Examples:
@@ -48,7 +48,7 @@ def command() -> None:
 @command.command("list")
 @_FOLDER
 def list_sets(folder: Path) -> None:
-    """List the data sets known by name: what they are, which are here, and how to get the others."""
+    """List the data sets known by name: what they are, which are here, and which command builds the others."""
     from rich.console import Console
     from rich.table import Table
 
@@ -204,7 +204,7 @@ def check(file: Path, part: str | None) -> None:
         values = features.describe().get("values", "")
     click.echo(f"{file}: {found.n_rows:,} rows x {found.n_features:,} dimensions, {values}")
     click.echo("  norms: least {:.4g}, median {:.4g}, largest {:.4g}".format(*found.norms))
-    click.echo("  spread (largest value / norm): least {:.4g}, median {:.4g}, largest {:.4g}".format(*found.spread))
+    click.echo("  flatness max|x| / ||x||: least {:.4g}, median {:.4g}, largest {:.4g}".format(*found.flatness))
     click.echo(f"  values that are not zero: {found.nonzero:.1%}")
     click.echo(f"  rows equal to an earlier one: {len(found.duplicates):,}")
     if found.labels is None:

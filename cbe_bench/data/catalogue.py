@@ -99,6 +99,8 @@ class SyntheticSet(Dataset):
         from cbe_bench.data.formats.convert import convert
         from cbe_bench.data.synthetic import SyntheticFeatures
 
+        if build.given is not None:
+            raise InputError(f"{self.name}: a synthetic set has no source; --from is for images")
         convert(SyntheticFeatures(self.name, build.rows or self.rows, self.dims, build.seed), build.out, build.tick)
 
 

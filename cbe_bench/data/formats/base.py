@@ -15,6 +15,7 @@ from cbe_bench.kernels.parallel import slices
 
 _SLICE_BYTES = 1 << 24
 LABEL_NAMES = ("labels", "label")
+_MAX_LABEL_LENGTH = 1000
 
 
 class StoredFeatures(FileFeatures):
@@ -50,7 +51,7 @@ class StoredFeatures(FileFeatures):
     def _read(self, rows: NDArray[np.int64]) -> Matrix:
         """Return the given rows."""
 
-    def _read_labels(self) -> NDArray | None:
+    def _read_labels(self) -> NDArray | list[str] | None:
         return None
 
     def _describe(self) -> dict[str, Any]:
@@ -68,7 +69,8 @@ class StoredFeatures(FileFeatures):
     def labels(self) -> NDArray | None:
         """Return the label of every row, or None if the file has none."""
         with readable(self.path, "the labels cannot be read"):
-            return self._read_labels()
+            found = self._read_labels()
+            return None if found is None else check_labels(self.path, found, self.n_rows)
 
     def describe(self) -> dict[str, Any]:
         """Return the type of the values and what the file says about itself."""
@@ -119,6 +121,19 @@ def check_real(source: object, dtype: np.dtype) -> None:
     """Raise InputError unless values of a type are real numbers."""
     if dtype.kind not in "fiub" or dtype.names is not None or dtype.subdtype is not None:
         raise InputError(f"{source}: is {dtype}; allowed: real numbers")
+
+
+def check_labels(source: object, labels: "NDArray | list[str]", n_rows: int) -> NDArray:
+    """Return labels as an array of numbers or strings, one for each row, or raise InputError."""
+    if isinstance(labels, list):
+        longest = max(map(len, labels), default=0)
+        if longest > _MAX_LABEL_LENGTH:
+            raise InputError(f"{source}: a label of {longest:,} characters; allowed: up to {_MAX_LABEL_LENGTH:,}")
+        labels = np.array(labels)
+    if labels.dtype.kind not in "iufbSU" or labels.shape != (n_rows,):
+        found = f"{labels.dtype} of shape {labels.shape}"
+        raise InputError(f"{source}: labels are {found}; {n_rows:,} rows need as many numbers or strings")
+    return labels
 
 
 def choose_part(source: object, candidates: list[str], part: str | None, usual: tuple[str, ...], what: str) -> str:

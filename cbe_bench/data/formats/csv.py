@@ -22,7 +22,8 @@ from cbe_bench.data.formats.registry import Append, reader, writer
 from cbe_bench.kernels.parallel import slices
 
 _CHUNK_BYTES = 1 << 24
-_MAX_LINE_BYTES = 1 << 32
+_MAX_LINE_BYTES = 1 << 26
+_MAX_COLUMNS = 1 << 20
 _RUN_GAP = 8
 """Lines parsed in vain rather than starting another run."""
 
@@ -34,7 +35,12 @@ class CSVFeatures(StoredFeatures):
         self._starts = _line_starts(self.path)
         if len(self._starts) < 2:
             raise InputError(f"{self.path}: has no lines")
-        first = self._lines(0, 1).decode("utf-8", "replace").strip().split(",")
+        longest = int(np.diff(self._starts).max())
+        if longest > _MAX_LINE_BYTES:
+            raise InputError(f"{self.path}: a line of {longest:,} bytes; allowed: up to {_MAX_LINE_BYTES:,}")
+        if self._lines(0, 1).count(b",") >= _MAX_COLUMNS:
+            raise InputError(f"{self.path}: more than {_MAX_COLUMNS:,} columns; store such rows in another format")
+        first = self._lines(0, 1).decode("utf-8-sig", "replace").strip().split(",")
         names = [name.strip().strip('"') for name in first]
         self._has_header = not all(map(_is_number, names))
         self._label_column = next((i for i, name in enumerate(names) if name.lower() in LABEL_NAMES), None)
@@ -55,16 +61,17 @@ class CSVFeatures(StoredFeatures):
         content = self._lines(first + self._has_header, last + self._has_header)
         where = f"{self.path}: rows {first}..{last - 1}"
         try:
-            table = pd.read_csv(
-                io.BytesIO(content),
-                header=None,
-                dtype=dtype,
-                skip_blank_lines=False,
-                quoting=csv.QUOTE_NONE,
-                keep_default_na=False,
-                na_values=["nan", "NaN"],
-                encoding_errors="replace",
-            )
+            with np.errstate(over="ignore"):
+                table = pd.read_csv(
+                    io.BytesIO(content),
+                    header=None,
+                    dtype=dtype,
+                    skip_blank_lines=False,
+                    quoting=csv.QUOTE_NONE,
+                    keep_default_na=False,
+                    na_values=["nan", "NaN"],
+                    encoding_errors="replace",
+                )
         except ValueError as error:
             raise InputError(f"{where}: not all numbers ({printable(str(error).split(chr(10))[0])})") from None
         if table.shape != (last - first, self._n_columns):
@@ -81,17 +88,15 @@ class CSVFeatures(StoredFeatures):
             out[run] = found.to_numpy(np.float32)[wanted - wanted[0]]
         return out
 
-    def _read_labels(self) -> NDArray | None:
+    def _read_labels(self) -> NDArray | list[str] | None:
         if self._label_column is None:
             return None
         rows_at_once = max(1, _CHUNK_BYTES // (8 * self._n_columns))
-        parts = [
-            self._parse(part.start, part.stop, [self._label_column], str).to_numpy(str)[:, 0]
-            for part in slices(self.n_rows, rows_at_once)
-        ]
-        labels = np.concatenate(parts)
+        labels: list[str] = []
+        for part in slices(self.n_rows, rows_at_once):
+            labels += map(str, self._parse(part.start, part.stop, [self._label_column], str).iloc[:, 0])
         try:
-            return labels.astype(np.int64)
+            return np.array(list(map(int, labels)), np.int64)
         except (ValueError, OverflowError):
             return labels
 

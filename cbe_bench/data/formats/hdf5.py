@@ -30,6 +30,7 @@ from cbe_bench.data.formats.hdf5_access import (
     matrices,
     names,
     open_file,
+    read_labels,
     read_whole,
 )
 from cbe_bench.data.formats.registry import Append, reader, writer
@@ -128,8 +129,8 @@ class HDF5Features(StoredFeatures):
                 with np.errstate(over="ignore", invalid="ignore"):
                     out[part] = run[wanted - wanted[0]]
 
-    def _read_labels(self) -> NDArray | None:
-        return None if self._labels is None else read_whole(self._labels, "iufbS")
+    def _read_labels(self) -> NDArray | list[str] | None:
+        return None if self._labels is None else read_labels(self._labels)
 
     def _describe(self) -> dict[str, Any]:
         found = {printable(name): _decoded(value) for name, value in self._attributes.items()}

@@ -145,14 +145,20 @@ def _filters(data: Any) -> list[int]:
     return [plist.get_filter(i)[0] for i in range(plist.get_nfilters())]
 
 
+def read_labels(data: Any) -> NDArray | list[str]:
+    """Return labels, numbers or strings, of fixed or variable length."""
+    if isinstance(data, h5py.Dataset) and _is_variable_string(data.id.get_type()):
+        check_storage(data, whole=True)
+        return read_strings(Path(data.file.filename), data.name)
+    return read_whole(data, "iufbS")
+
+
 def read_whole(data: Any, kinds: str) -> NDArray:
-    """Return all values of a dataset of one of the given kinds of type; strings come as bytes."""
+    """Return all values of a dataset of one of the given kinds of type."""
     path, what = data.file.filename, f"{data.name} is no array of values that can be used here"
     if not isinstance(data, h5py.Dataset) or data.id.rank == 0:
         raise InputError(f"{path}: {what}")
     check_storage(data, whole=True)
-    if _is_variable_string(data.id.get_type()) and "S" in kinds and data.id.rank == 1:
-        return np.array([text.encode() for text in read_strings(Path(path), data.name)])
     if data.dtype.kind not in kinds:
         raise InputError(f"{path}: {what}")
     return CheckedDataset(data)[0 : data.shape[0]]

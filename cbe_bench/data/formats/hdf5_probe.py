@@ -31,9 +31,7 @@ def probe(path: Path) -> dict[str, Any]:
         If the HDF5 library crashes or does not come to an end.
     """
     status = path.stat()
-    if status.st_size <= _SCANNED_BYTES and not _has_heap(path, status.st_size):
-        return {}
-    return _probe(str(path.absolute()), status.st_size, status.st_mtime_ns)
+    return _probe(path.absolute(), status.st_size, status.st_mtime_ns)
 
 
 def read_strings(path: Path, key: str) -> list[str]:
@@ -50,13 +48,13 @@ def _has_heap(path: Path, size: int) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _probe(path: str, size: int, modified_ns: int) -> dict[str, Any]:
-    found: dict[str, Any] = _ask(path)
+def _probe(path: Path, size: int, modified_ns: int) -> dict[str, Any]:
+    found: dict[str, Any] = _ask(path) if size > _SCANNED_BYTES or _has_heap(path, size) else {}
     return found
 
 
 def _ask(*arguments: object) -> Any:
-    command = [sys.executable, "-I", __file__, *map(str, arguments)]
+    command = [sys.executable, "-P", __file__, *map(str, arguments)]
     try:
         done = subprocess.run(command, capture_output=True, timeout=_SECONDS)
     except subprocess.TimeoutExpired:

@@ -83,7 +83,7 @@ class NpzFeatures(ArrayFeatures):
         matrices = [name for name, header in self._archive.headers.items() if len(header.shape) == 2]
         return self._archive.read(choose_part(self.path, matrices, self.part, _USUAL_NAMES, "array"))
 
-    def _read_labels(self) -> NDArray | None:
+    def _read_labels(self) -> NDArray | list[str] | None:
         for name in LABEL_NAMES:
             header = self._archive.headers.get(name)
             if header is not None and header.shape == (self.n_rows,):

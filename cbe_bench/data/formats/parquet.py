@@ -3,6 +3,7 @@
 Rows are decoded in batches, forwards; a row group is never held as a whole.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from cbe_bench.core.errors import InputError
 from cbe_bench.data.features import Features, Matrix
 from cbe_bench.data.formats.base import LABEL_NAMES, StoredFeatures, choose_part
-from cbe_bench.data.formats.checks import check_expansion, check_shape
+from cbe_bench.data.formats.checks import STREAMED, check_expansion, check_shape
 from cbe_bench.data.formats.registry import Append, reader, writer
 
 _USUAL_NAMES = ("features", "embedding", "embeddings", "vector", "vectors", "emb")
@@ -61,12 +62,14 @@ class ParquetFeatures(StoredFeatures):
         return is_list and (types.is_floating(kind.value_type) or types.is_integer(kind.value_type))
 
     def _check_size(self, groups: list[Any]) -> None:
-        """Compare the values that the columns announce with the size of the file: runs of equal values take no room."""
-        size = self.path.stat().st_size
+        """Compare the values announced with the size of the file: runs of equal values take few bytes."""
+        size, totals = self.path.stat().st_size, Counter[str]()
         for group in groups:
             for column in (group.column(i) for i in range(group.num_columns)):
-                if column.path_in_schema.split(".")[0] in (self._column, *LABEL_NAMES):
-                    check_expansion(self.path, f"column {column.path_in_schema}", 8 * column.num_values, size)
+                totals[column.path_in_schema.split(".")[0]] += column.num_values
+        check_expansion(self.path, f"column {self._column}", 8 * totals[self._column], size, STREAMED)
+        for name in LABEL_NAMES:
+            check_expansion(self.path, f"column {name}", 8 * totals[name], size)
 
     def _batches(self, group: int, n_rows: int) -> Iterator[Any]:
         """Yield the lists of a row group, so many at a time."""
@@ -118,13 +121,20 @@ class ParquetFeatures(StoredFeatures):
             done = stop
         return out
 
-    def _read_labels(self) -> NDArray | None:
+    def _read_labels(self) -> NDArray | list[str] | None:
         found = [name for name in LABEL_NAMES if name in self._file.schema_arrow.names]
         if not found:
             return None
-        labels: NDArray = self._file.read(columns=found[:1], use_threads=False).column(0).to_numpy()
-        if len(labels) != self.n_rows:
-            raise InputError(f"{self.path}: {len(labels):,} labels for {self.n_rows:,} rows")
+        column = self._file.read(columns=found[:1], use_threads=False).column(0).combine_chunks()
+        if self._pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if column.null_count:
+            bad = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
+            raise InputError(f"{self.path}: row {bad} of column {found[0]} is missing")
+        types = self._pa.types
+        if types.is_string(column.type) or types.is_large_string(column.type):
+            return list(map(str, column.to_pylist()))
+        labels: NDArray = column.to_numpy(zero_copy_only=False)
         return labels
 
     def _describe(self) -> dict[str, Any]:

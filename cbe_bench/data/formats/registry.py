@@ -138,14 +138,14 @@ def open_features(path: str | Path, name: str | None = None, part: str | None = 
     """
     path = Path(path)
     check_regular_file(path)
-    suffix = path.suffix.lower()
-    if suffix not in readable_suffixes():
-        raise InputError(f"{path}: unknown format {suffix!r}; {did_you_mean(suffix, _READERS)}")
-    found = _READERS[suffix]
-    if part is not None and not found.has_parts:
-        several = ", ".join(known for known in sorted(_READERS) if _READERS[known].has_parts)
-        raise InputError(f"{path}: holds one matrix only; --dataset and --column select in {several}")
     with readable(path):
+        suffix = path.suffix.lower()
+        if suffix not in readable_suffixes():
+            raise InputError(f"{path}: unknown format {suffix!r}; {did_you_mean(suffix, _READERS)}")
+        found = _READERS[suffix]
+        if part is not None and not found.has_parts:
+            several = ", ".join(known for known in sorted(_READERS) if _READERS[known].has_parts)
+            raise InputError(f"{path}: holds one matrix only; --dataset and --column select in {several}")
         return found.open(path, name, part)
 
 

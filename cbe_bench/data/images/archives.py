@@ -50,11 +50,11 @@ def read_members(path: Path, wanted: Callable[[str], bool], max_bytes: int) -> M
     if not path.is_dir():
         check_regular_file(path)
     members: Members = {}
-    room = max_bytes
+    left = max_bytes
     with readable(path, "cannot be read as an archive"):
         for name, size, read in _members(path, wanted, max_bytes):
-            room -= size
-            if room < 0:
+            left -= size
+            if left < 0:
                 raise InputError(f"{path}: holds more than the {human_bytes(max_bytes)} it should")
             members[name] = read(size)
     return members

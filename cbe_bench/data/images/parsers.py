@@ -1,7 +1,7 @@
 """Labelled images in one layout, whatever format they came in.
 
 Every reader takes the members of an archive and gives the images as rows of bytes with their labels, in the order of
-the original data set: training images first. A hash over pixels and labels then tells whether the content is that
+the original data set: training images first. A hash over pixels and labels then decides whether the content is that
 of the original, wherever it came from.
 """
 
