@@ -55,6 +55,8 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
     name: ClassVar[str]
     learns: ClassVar[bool] = False
     """Whether the method is data-dependent: `fit` uses the values of its training set, not only their shape."""
+    linear: ClassVar[bool] = False
+    """Whether `project` is linear: project(x - m) = project(x) - project(m) up to rounding."""
     encodes_as: ClassVar[str | None] = None
     """The method that encodes by the same operations, with parameters that were found in another way."""
 
