@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from cbe_bench import CBEOrth, PrincipalComponents, Sign, Thresholded, load_encoder, make_encoder
 from cbe_bench.core.errors import InputError
 from cbe_bench.encoders import encoder_classes
+from cbe_bench.encoders.diagnostics import CodeWarning, constant_bits, equal_codes, mean_energy
 from cbe_bench.kernels.bits import pack_signs
 from cbe_bench.kernels.principal import principal_directions
 
@@ -126,3 +127,36 @@ def test_labels_reach_the_encoder_through_all_steps(X):
     with pytest.raises(InputError, match="needs labels"):
         clone(whole).fit(X)
     assert whole.fit(X, y).n_bits_ == 24
+
+
+# What fit warns of
+
+
+def test_a_large_mean_and_constant_bits_are_warned_of_with_the_remedy(rng):
+    X = (rng.standard_normal((300, 64)) + 4).astype(np.float32)
+    with pytest.warns(CodeWarning, match=r"cbe-opt: the mean carries 94% of the energy.*try center=True") as caught:
+        make_encoder("cbe-opt", random_state=0).fit(X)
+    assert len(caught) == 1
+    assert "\n" not in str(caught[0].message)
+    make_encoder("cbe-opt", center=True, random_state=0).fit(X)
+
+
+def test_fractions_are_what_they_say(rng):
+    X = rng.standard_normal((200, 40)).astype(np.float32)
+    assert mean_energy(np.ones((3, 4))) == pytest.approx(1)
+    assert mean_energy(np.zeros((3, 4))) == 0
+    assert mean_energy(X) < 0.02
+    assert mean_energy(X + 3) == pytest.approx(0.9, abs=0.02)
+    signs = np.where(rng.random((50, 20)) < 0.5, -1, 1)
+    signs[:, [3, 19]] = 1
+    assert constant_bits(pack_signs(signs), 20) == pytest.approx(0.1)
+    assert equal_codes(np.array([[1], [2], [1], [1]], np.uint8)) == 0.5
+
+
+def test_equal_codes_of_different_rows_are_warned_of(rng):
+    X = rng.standard_normal((200, 40)).astype(np.float32)
+    X[:, 1:] = np.abs(X[:, 1:])
+    with pytest.warns(CodeWarning, match=r"sign: 98% of the bits are constant, 99% of the codes are equal"):
+        Thresholded(Sign(), center=False).fit(X)
+    make_encoder("sign", center=True).fit(np.repeat(rng.standard_normal((10, 40)), 20, axis=0))  # so are the rows
+    Thresholded(Sign(), center=False).fit(X[:50])  # too few to judge by

@@ -100,7 +100,7 @@ class Wrapper(Encoder):
         self.encoder_ = self._inner(n_features)
         if self.encoder_.random_state is None:
             self.encoder_.set_params(random_state=seed_of(rng))
-        self.encoder_.fit(X, y)
+        self.encoder_._fit_parameters(X, y)
 
     def _recipe(self) -> dict[str, Any]:
         own = {step: getattr(self, step) for step in self.steps}
