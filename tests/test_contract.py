@@ -21,7 +21,7 @@ from cbe_bench.kernels.bits import prefix
 
 NAMES = list(encoder_classes())
 D = 96
-DRAWS_NOTHING = {"sh"}
+DRAWS_NOTHING = {"sh", "sign"}
 LENGTHS = [1, 7, 8, 60, 96, 100, 200, None]
 
 pytestmark = [
@@ -118,11 +118,17 @@ def test_codes_do_not_depend_on_batches_or_threads(name, d, n_bits, rng):
 
 @pytest.mark.parametrize("name", [name for name in NAMES if make_encoder(name).nested])
 def test_nested_codes_begin_with_shorter_codes(name, X):
+<<<<<<< HEAD
     longest = make(name, 200).fit(X)
     for n_bits in (1, 33, 96, 150):
         shorter = make(name, n_bits).fit(X)
         assert np.array_equal(shorter.encode(X), prefix(longest.encode(X), n_bits))
         np.testing.assert_allclose(shorter.project(X), longest.project(X)[:, :n_bits], atol=rounding(X, longest))
+=======
+    longest = make(name, 200 if can(name, 200) else D).fit(X).project(X)
+    for n_bits in (n_bits for n_bits in (1, 33, 96, 150) if can(name, n_bits)):
+        assert np.array_equal(make(name, n_bits).fit(X).project(X), longest[:, :n_bits])
+>>>>>>> encoders
 
 
 @pytest.mark.parametrize("name, d, n_bits", cases([60, 200]))
@@ -160,8 +166,8 @@ def test_works_in_a_pipeline(name, X):
 def test_hamming_distance_tracks_the_angle(name, rng):
     """E[Hamming/k] = angle/pi; averaged over pairs and seeds to within four standard errors of an LSH."""
     d, k, seeds = 128, 128, 40
-    if encoder_classes()[name].learns:
-        pytest.skip("learned codes follow their data instead")
+    if encoder_classes()[name].learns or name in DRAWS_NOTHING:
+        pytest.skip("codes that are not random follow their data instead")
     for angle in (np.pi / 6, np.pi / 3, np.pi / 2):
         basis = np.linalg.qr(rng.standard_normal((d, 2)))[0].T
         pair = np.stack([basis[0], np.cos(angle) * basis[0] + np.sin(angle) * basis[1]]).astype(np.float32)
@@ -186,7 +192,7 @@ def test_memory_estimate_covers_what_is_allocated(name, times_d, rng):
     encoder.fit(X).encode(X)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert 0 < encoder.parameter_bytes() < peak <= estimate
+    assert 0 <= encoder.parameter_bytes() < peak <= estimate
     assert encoder.work(d) > 0
 
 

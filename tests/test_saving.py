@@ -17,8 +17,8 @@ NAMES = list(encoder_classes())
 D, K = 24, 40
 WRONG_VALUES = [None, -1, 0, 1, 10**6, 10**15, 10**30, 1.5, float("nan"), float("inf"), "", "x", True, [], [1], {}]
 DTYPES = ["f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "?", "f2", "c8", "U1", "S3", "M8[s]", ">f4", ">i8"]
-MUTATIONS = 40
-"""Of each method; with all methods and steps about six hundred."""
+MUTATIONS = 25
+"""Of each method; with all methods and steps about a thousand."""
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -99,7 +99,10 @@ def refused_or_usable(path, X):
     return False
 
 
-@pytest.mark.parametrize("params", [{}, {"precondition": "hadamard"}], ids=["plain", "preconditioned"])
+STEPS = [{}, {"precondition": "hadamard"}, {"center": True, "pca": True}]
+
+
+@pytest.mark.parametrize("params", STEPS, ids=["plain", "preconditioned", "centred-pca"])
 @pytest.mark.parametrize("name", NAMES)
 def test_changed_content_with_a_fitting_checksum(name, params, X, tmp_path):
     path = tmp_path / "e.npz"

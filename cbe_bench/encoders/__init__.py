@@ -2,8 +2,19 @@
 
 from cbe_bench.encoders.base import Encoder
 from cbe_bench.encoders.making import make_encoder
+from cbe_bench.encoders.pca import PrincipalComponents
 from cbe_bench.encoders.precondition import Preconditioned
 from cbe_bench.encoders.registry import encoder_classes, register
 from cbe_bench.encoders.saving import load_encoder
+from cbe_bench.encoders.thresholds import Thresholded
 
-__all__ = ["Encoder", "Preconditioned", "encoder_classes", "load_encoder", "make_encoder", "register"]
+__all__ = [
+    "Encoder",
+    "Preconditioned",
+    "PrincipalComponents",
+    "Thresholded",
+    "encoder_classes",
+    "load_encoder",
+    "make_encoder",
+    "register",
+]

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cbe_bench.core.errors import InputError
 from cbe_bench.core.resources import Resources
+from cbe_bench.encoders.diagnostics import warn_of_problems
 from cbe_bench.encoders.inputs import check_rows, in_slices
 from cbe_bench.encoders.registry import register
 from cbe_bench.encoders.state import Field, Shapes
@@ -55,6 +56,8 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
     name: ClassVar[str]
     learns: ClassVar[bool] = False
     """Whether the method is data-dependent: `fit` uses the values of its training set, not only their shape."""
+    linear: ClassVar[bool] = False
+    """Whether `project` is linear: project(x - m) = project(x) - project(m) up to rounding."""
     encodes_as: ClassVar[str | None] = None
     """The method that encodes by the same operations, with parameters that were found in another way."""
 
@@ -166,7 +169,19 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
             The training set. An untrained method uses its shape alone.
         y : array-like of shape (n,), optional
             Labels of the rows, for methods that use them.
+
+        Warns
+        -----
+        CodeWarning
+            If the codes of the training set are poor, such as those with constant bits.
         """
+        X = self._fit_parameters(X, y)
+        if self.learns:
+            warn_of_problems(self, X)
+        return self
+
+    def _fit_parameters(self, X: NDArray, y: Any) -> NDArray:
+        """Check X, learn or draw the parameters, and return the rows that were used."""
         if not self.learns and isinstance(X, np.ndarray) and X.ndim == 2:
             X = X[:_SHAPE_ROWS]
         X = check_rows(self, X, reset=True)
@@ -174,7 +189,7 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         self.n_bits_ = self.bits(X.shape[1])
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self._fit(X, y, np.random.default_rng(seed))
-        return self
+        return X
 
     def project(self, X: NDArray) -> NDArray:
         """Return the (n, n_bits) real values whose signs are the codes, in the precision of X."""

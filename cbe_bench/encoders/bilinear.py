@@ -69,6 +69,8 @@ class BilinearRand(Encoder):
         The order of the features, if permuted.
     """
 
+    linear = True
+
     def __init__(self, n_bits: int | None = None, *, permute: bool = True, random_state: Any = None) -> None:
         super().__init__(n_bits, random_state=random_state)
         self.permute = permute

@@ -18,6 +18,8 @@ from cbe_bench.kernels.fft.fourstep import LongCirculantProduct, circulant_produ
 class CirculantEncoder(Encoder):
     """sign(circ(r) D x) for r and D in the attributes `r_` and `signs_`, a row for each block of d bits."""
 
+    linear = True
+
     r_: NDArray[np.float32]
     signs_: NDArray[np.int8]
 

@@ -50,6 +50,8 @@ class FBE(Encoder):
         The numbers of each Toeplitz matrix, T[i, j] = g[i - j + n_rows - 1].
     """
 
+    linear = True
+
     def __init__(
         self, n_bits: int | None = None, *, n_rows: int | None = None, blocks: int = 10, random_state: Any = None
     ) -> None:

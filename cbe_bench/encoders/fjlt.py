@@ -47,6 +47,8 @@ class FJLT(Encoder):
         What they are.
     """
 
+    linear = True
+
     def __init__(self, n_bits: int | None = None, *, density: float = 0.01, random_state: Any = None) -> None:
         super().__init__(n_bits, random_state=random_state)
         self.density = density

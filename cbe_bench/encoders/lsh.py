@@ -55,6 +55,8 @@ class LSH(Encoder):
         The matrix, if it is kept.
     """
 
+    linear = True
+
     def __init__(self, n_bits: int | None = None, *, store: bool | None = None, random_state: Any = None) -> None:
         super().__init__(n_bits, random_state=random_state)
         self.store = store

@@ -1,16 +1,30 @@
-"""Encoders made from the name of their method and their parameters, with the steps that may come before it."""
+"""Encoders made from the name of their method and their parameters, with the steps around it."""
 
 from typing import Any
 
 from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.encoders.base import Encoder
+from cbe_bench.encoders.pca import PrincipalComponents
 from cbe_bench.encoders.precondition import Preconditioned
 from cbe_bench.encoders.registry import encoder_class
+from cbe_bench.encoders.thresholds import Thresholded
 
-_STEPS = ("precondition",)
+_STEPS = {"precondition", "pca", "center", "threshold"}
 
 
+<<<<<<< HEAD
 def make_encoder(name: str, /, *, precondition: str | None = None, **params: Any) -> Encoder:
+=======
+def make_encoder(
+    name: str,
+    *,
+    precondition: str | None = None,
+    pca: bool = False,
+    center: bool = False,
+    threshold: str = "zero",
+    **params: Any,
+) -> Encoder:
+>>>>>>> encoders
     """Construct the encoder called `name`.
 
     Parameters
@@ -19,6 +33,12 @@ def make_encoder(name: str, /, *, precondition: str | None = None, **params: Any
         The method; see `encoder_classes`.
     precondition : {"hadamard", "hadamard-blocks"}, optional
         Encode vectors that a random rotation has flattened; see `Preconditioned`.
+    pca : bool
+        Encode as many principal components as there are bits; see `PrincipalComponents`.
+    center : bool
+        Encode vectors less the mean of the training set; see `Thresholded`.
+    threshold : {"zero", "median"}
+        Compare each projection with zero or with its median over the training set; see `Thresholded`.
     **params
         The method's own parameters, `n_bits` and `random_state` among them.
 
@@ -32,8 +52,24 @@ def make_encoder(name: str, /, *, precondition: str | None = None, **params: Any
     for param in params:
         if param not in known:
             raise InputError(f"encoder {name!r} has no parameter {param!r}; {did_you_mean(param, known)}")
-    encoder = cls(**params)
-    if precondition is None:
-        return encoder
+    if not isinstance(pca, bool):
+        raise InputError(f"encoder {name!r}: pca = {pca!r}; allowed: True, False")
+    encoder: Encoder = cls(**params)
+    if precondition is not None:
+        encoder = Preconditioned(encoder, precondition=precondition)
+    if pca:
+        encoder = PrincipalComponents(encoder)
+    if center or threshold != "zero":
+        encoder = Thresholded(encoder, center=center, threshold=threshold)
     own = {param: params[param] for param in ("n_bits", "random_state") if param in params}
-    return Preconditioned(encoder.set_params(**dict.fromkeys(own)), precondition=precondition, **own)
+    if not isinstance(encoder, cls):
+        _innermost(encoder).set_params(**dict.fromkeys(own))
+        encoder.set_params(**own)
+    return encoder
+
+
+def _innermost(encoder: Any) -> Encoder:
+    while hasattr(encoder, "encoder"):
+        encoder = encoder.encoder
+    innermost: Encoder = encoder
+    return innermost

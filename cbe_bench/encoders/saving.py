@@ -36,7 +36,7 @@ Arrays = dict[str, NDArray]
 
 def save_encoder(encoder: Encoder, path: Path) -> None:
     """Write a fitted encoder to one file; see `load_encoder`."""
-    params = {**encoder._recipe(), "random_state": None}
+    params = encoder._recipe() | {"n_bits": encoder.n_bits_, "random_state": None}
     state = encoder._fitted_state()
     arrays = {n: np.ascontiguousarray(v) for n, v in state.items() if isinstance(v, np.ndarray) and v.dtype != object}
     others = {name: value for name, value in state.items() if name not in arrays}

@@ -35,6 +35,8 @@ class HD3(Encoder):
         The sign flips of each block of bits.
     """
 
+    linear = True
+
     @property
     def nested(self) -> bool:
         """The first bits are the same however many follow."""
