@@ -118,17 +118,11 @@ def test_codes_do_not_depend_on_batches_or_threads(name, d, n_bits, rng):
 
 @pytest.mark.parametrize("name", [name for name in NAMES if make_encoder(name).nested])
 def test_nested_codes_begin_with_shorter_codes(name, X):
-<<<<<<< HEAD
-    longest = make(name, 200).fit(X)
-    for n_bits in (1, 33, 96, 150):
+    longest = make(name, 200 if can(name, 200) else D).fit(X)
+    for n_bits in (n_bits for n_bits in (1, 33, 96, 150) if can(name, n_bits)):
         shorter = make(name, n_bits).fit(X)
         assert np.array_equal(shorter.encode(X), prefix(longest.encode(X), n_bits))
         np.testing.assert_allclose(shorter.project(X), longest.project(X)[:, :n_bits], atol=rounding(X, longest))
-=======
-    longest = make(name, 200 if can(name, 200) else D).fit(X).project(X)
-    for n_bits in (n_bits for n_bits in (1, 33, 96, 150) if can(name, n_bits)):
-        assert np.array_equal(make(name, n_bits).fit(X).project(X), longest[:, :n_bits])
->>>>>>> encoders
 
 
 @pytest.mark.parametrize("name, d, n_bits", cases([60, 200]))

@@ -12,11 +12,9 @@ from cbe_bench.encoders.thresholds import Thresholded
 _STEPS = {"precondition", "pca", "center", "threshold"}
 
 
-<<<<<<< HEAD
-def make_encoder(name: str, /, *, precondition: str | None = None, **params: Any) -> Encoder:
-=======
 def make_encoder(
     name: str,
+    /,
     *,
     precondition: str | None = None,
     pca: bool = False,
@@ -24,7 +22,6 @@ def make_encoder(
     threshold: str = "zero",
     **params: Any,
 ) -> Encoder:
->>>>>>> encoders
     """Construct the encoder called `name`.
 
     Parameters
