@@ -31,7 +31,7 @@ from cbe_bench.data.splits import PROTOCOLS, make_split
 from cbe_bench.data.synthetic import SyntheticFeatures
 from cbe_bench.data.view import PreparedData
 from cbe_bench.encoders import encoder_classes, make_encoder
-from cbe_bench.evaluators.retrieval import asymmetric_ranks
+from cbe_bench.evaluators.retrieval.metrics import asymmetric_ranks
 from cbe_bench.kernels.bits import pack_signs
 
 ROOT = Path(__file__).parents[1]
@@ -92,15 +92,13 @@ def data_hashes(features: SyntheticFeatures) -> dict[str, str]:
         "prepared queries": queries,
         "prepared rows": database,
         "ground truth": neighbours,
-        "asymmetric ranks": np.stack(
-            asymmetric_ranks(queries, pack_signs(database), neighbours % 50, lambda share: None)
-        ),
+        "asymmetric ranks": np.stack(asymmetric_ranks(queries, pack_signs(database), neighbours % 50, no_progress)),
     }
     with tempfile.TemporaryDirectory() as folder:
         images, target = Path(folder) / "images.h5", Path(folder) / "vlad.h5"
         pixels = np.random.default_rng(0).integers(0, 256, (80, 6, 6, 3), np.uint8).repeat(6, axis=1).repeat(6, axis=2)
         store_images(images, LabelledImages(pixels, np.zeros(80, np.int16), ("any",)), kind="real")
-        make_vlad(StoredImages(images), target, 16, tick=lambda share: None)
+        make_vlad(StoredImages(images), target, 16, tick=no_progress)
         with open_features(target) as built:
             found["VLAD features"] = built.read(np.arange(80))
             found["visual words"] = np.array(built.describe()["words_sha256"])
