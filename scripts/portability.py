@@ -22,6 +22,7 @@ from typing import Any
 import llvmlite.binding
 import numpy as np
 
+from cbe_bench.core.progress import no_progress
 from cbe_bench.data.formats import open_features
 from cbe_bench.data.ground_truth import true_neighbours
 from cbe_bench.data.images.build import make_vlad
