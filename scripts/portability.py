@@ -22,7 +22,6 @@ from typing import Any
 import llvmlite.binding
 import numpy as np
 
-from cbe_bench.core.progress import no_progress
 from cbe_bench.data.formats import open_features
 from cbe_bench.data.ground_truth import true_neighbours
 from cbe_bench.data.images.build import make_vlad
@@ -93,13 +92,15 @@ def data_hashes(features: SyntheticFeatures) -> dict[str, str]:
         "prepared queries": queries,
         "prepared rows": database,
         "ground truth": neighbours,
-        "asymmetric ranks": np.stack(asymmetric_ranks(queries, pack_signs(database), neighbours % 50, no_progress)),
+        "asymmetric ranks": np.stack(
+            asymmetric_ranks(queries, pack_signs(database), neighbours % 50, lambda share: None)
+        ),
     }
     with tempfile.TemporaryDirectory() as folder:
         images, target = Path(folder) / "images.h5", Path(folder) / "vlad.h5"
         pixels = np.random.default_rng(0).integers(0, 256, (80, 6, 6, 3), np.uint8).repeat(6, axis=1).repeat(6, axis=2)
         store_images(images, LabelledImages(pixels, np.zeros(80, np.int16), ("any",)), kind="real")
-        make_vlad(StoredImages(images), target, 16, tick=no_progress)
+        make_vlad(StoredImages(images), target, 16, tick=lambda share: None)
         with open_features(target) as built:
             found["VLAD features"] = built.read(np.arange(80))
             found["visual words"] = np.array(built.describe()["words_sha256"])
