@@ -91,7 +91,7 @@ def fetch(name: str, given: str | None, folder: Path) -> None:
         return
     make_folder(folder)
     with Progress() as progress:
-        known[name].build(Build(out, folder, progress.message, progress.share, given=given))
+        known[name].build(Build(out, folder, progress.message, progress.advance, given=given))
 
 
 @command.command()
@@ -144,7 +144,7 @@ def make(
     with Progress() as progress, stoppable(progress.message):
         progress.begin(1, 1.0)
         progress.step(f"building {out.name}", 1.0)
-        build = Build(out, folder, progress.message, progress.share, rows, seed, given)
+        build = Build(out, folder, progress.message, progress.advance, rows, seed, given)
         if images is None:
             known[name].build(build)
         else:
@@ -199,7 +199,7 @@ def check(file: Path, part: str | None) -> None:
     with Progress() as progress, open_features(file, part=part) as features:
         progress.begin(1, 1.0)
         progress.step(f"reading {file.name}", 1.0)
-        found = inspect(features, progress.share)
+        found = inspect(features, progress.advance)
         progress.stop()
         values = features.describe().get("values", "")
     click.echo(f"{file}: {found.n_rows:,} rows x {found.n_features:,} dimensions, {values}")
@@ -248,7 +248,7 @@ def _convert(features: Any, target: Path, progress: "Progress") -> None:
     make_folder(target.parent)
     progress.begin(1, 1.0)
     progress.step(f"writing {target.name}", 1.0)
-    lost = write(features, target, progress.share)
+    lost = write(features, target, progress.advance)
     progress.stop()
     if lost:
         progress.message(f"{target.suffix} has no place for labels: they were not written")

@@ -23,7 +23,6 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.core.environment import memory_limit
 from cbe_bench.kernels.fft.columns import column_plan
 from cbe_bench.kernels.fft.fftw import aligned_empty, complex_plans
 from cbe_bench.kernels.fft.fourstep import Shape, matrix_shape
@@ -56,6 +55,8 @@ class CirculantStatistics:
         The sign flips, -1 and +1.
     n_bits : int
         Bits of a code, at most d; the other signs of R x count as zero.
+    cache_bytes : int
+        Memory for spectra cached from one pass to the next; the sums do not depend on it.
 
     Attributes
     ----------
@@ -65,10 +66,10 @@ class CirculantStatistics:
         Signs of all codes together.
     """
 
-    def __init__(self, X: NDArray, signs: NDArray, n_bits: int) -> None:
+    def __init__(self, X: NDArray, signs: NDArray, n_bits: int, cache_bytes: int = 0) -> None:
         self.d = d = len(signs)
         self.n_signs = len(X) * n_bits
-        self._X, self._n_bits = X, n_bits
+        self._X, self._n_bits, self._cache_bytes = X, n_bits, cache_bytes
         self._signs = np.ascontiguousarray(signs, np.float32)
         self._shape = n1, n2 = matrix_shape(2 * d) or Shape(1, d)
         width = 2 * LANES * -(-n2 // LANES)
@@ -83,7 +84,7 @@ class CirculantStatistics:
     def first(self, spectrum: NDArray) -> Sums:
         """Return m, and c as `correlations` does, in one pass; spectra are kept for those to come."""
         shape = self._kept.shape[1:]
-        n_pairs = min(-(-len(self._X) // 2), kept_bytes() // (4 * prod(shape)))
+        n_pairs = min(-(-len(self._X) // 2), self._cache_bytes // (4 * prod(shape)))
         self._kept = aligned_empty((n_pairs, *shape), np.float32)
         return self._sums(self._X.__getitem__, len(self._X), spectrum, with_powers=True, known=False)
 
@@ -165,14 +166,14 @@ def _blocks_at_once(d: int) -> int:
     return thread_count() * (8 if d <= _MANY_BLOCKS else 1)
 
 
-def kept_bytes() -> int:
-    """Return the memory for spectra kept from one pass to the next."""
-    return min(_KEPT_BYTES, memory_limit() // 8)
+def spectrum_cache_bytes(memory_limit: int) -> int:
+    """Return the memory for spectra cached from one pass to the next, of all that may be used."""
+    return min(_KEPT_BYTES, memory_limit // 8)
 
 
-def statistics_bytes(d: int) -> int:
-    """Estimate the bytes that statistics take beside the rows."""
+def statistics_bytes(d: int, n_rows: int, cache_bytes: int, *, pairs: bool) -> int:
+    """Estimate the bytes that statistics, also of pairs of rows, take beside the rows, in single precision."""
     length = d + 2 * LANES * (1 + d // LANES**2)
     sums, scratch = 12 * length * (_blocks_at_once(d) + 4), 20 * length * thread_count()
-    some_rows = 28 * max(_MOST_VALUES, 2 * d) * thread_count()  # two rows, in double precision, and what they differ by
-    return sums + scratch + some_rows + kept_bytes() + 100 * length
+    differences = 12 * max(_MOST_VALUES, 2 * d) * thread_count() if pairs else 0  # and the two rows of each
+    return sums + scratch + differences + min(cache_bytes, 4 * d * (n_rows + 1)) + 100 * length

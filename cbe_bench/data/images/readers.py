@@ -18,8 +18,8 @@ from cbe_bench.data.images.parsers import LabelledImages
 
 SIDE = 64
 """Pixels of an image along each side when it is described."""
-_GREY = (0.299, 0.587, 0.114)
-"""Shares of red, green and blue in the grey of a pixel."""
+_GREY = (299, 587, 114)
+"""Thousandths of red, green and blue in the grey of a pixel."""
 _MAX_PIXELS = 100_000_000
 _FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
 _ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
@@ -66,10 +66,13 @@ class StoredImages(ImageReader):
         self._enlarge = _interpolation(self._pixels.shape[1], SIDE)
 
     def read(self, rows: NDArray[np.int64]) -> Images:
-        """Return the given images, enlarged by linear interpolation."""
-        pixels = self._pixels[rows].astype(np.float32)
-        grey = sum(share * pixels[..., i] for i, share in enumerate(_GREY)) if pixels.ndim == 4 else pixels
-        return np.ascontiguousarray(self._enlarge @ (grey / np.float32(255)) @ self._enlarge.T)
+        """Return the given images, enlarged by linear interpolation, exactly until the division at the end.
+
+        Grey is a whole number below 2^18, weights are multiples of 1/128: double precision holds their products.
+        """
+        pixels = self._pixels[rows].astype(np.float64)
+        thousandths = pixels @ _GREY if pixels.ndim == 4 else 1000 * pixels
+        return (self._enlarge @ thousandths @ self._enlarge.T / 255_000).astype(np.float32)
 
 
 class FolderImages(ImageReader):
@@ -124,11 +127,11 @@ def store_images(path: Path, images: LabelledImages, **provenance: str) -> None:
         file.attrs.update(fixed_strings(found))
 
 
-def _interpolation(length: int, wanted: int) -> NDArray[np.float32]:
+def _interpolation(length: int, wanted: int) -> NDArray[np.float64]:
     """Return the matrix that brings an axis to another length by linear interpolation."""
     at = np.clip((np.arange(wanted) + 0.5) * length / wanted - 0.5, 0, length - 1)
     low = np.minimum(at.astype(int), length - 2)
-    matrix = np.zeros((wanted, length), np.float32)
+    matrix = np.zeros((wanted, length))
     matrix[np.arange(wanted), low] = low + 1 - at
     matrix[np.arange(wanted), low + 1] = at - low
     return matrix
