@@ -26,15 +26,29 @@ class Resources:
     memory_bytes: int | None = None
 
     @property
+    def n_threads(self) -> int:
+        """The number of threads, that of the cores unless one was given."""
+        return available_cores() if self.threads is None else self.threads
+
+    @property
     def memory_limit(self) -> int:
         """The memory limit in bytes, that of the machine unless one was given."""
         return machine_memory() if self.memory_bytes is None else self.memory_bytes
 
 
+def available_cores() -> int:
+    """Return how many cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 @cache
 def machine_memory() -> int:
     """Return the bytes of memory of the machine or its container, at most 24 GiB."""
-    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), _LARGEST_DEFAULT]
+    limits = [_LARGEST_DEFAULT]
+    if hasattr(os, "sysconf"):
+        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     for name in _CGROUP_LIMITS:
         try:
             limits.append(int(Path(name).read_text()))

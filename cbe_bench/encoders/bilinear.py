@@ -6,7 +6,8 @@ share a row of Z.
 
 Learned, R1 and R2 have orthonormal columns and agree with their own codes as far as they can: of
 sum_i trace(B_i' R1' Z_i R2) each of B_i = sign(R1' Z_i R2), R2 = polar(sum Z_i' R1 B_i) and
-R1 = polar(sum Z_i R2 B_i') is the maximum while the others are held, so it never falls.
+R1 = polar(sum Z_i R2 B_i') is the maximum while the others are held, so it never falls. Learning is in double
+precision: a sign that rounding flips would change all that follows.
 """
 
 import math
@@ -204,7 +205,7 @@ class BilinearOpt(BilinearRand):
         i = j = 0
         for c1, c2 in self.shapes(X.shape[1]):
             left, right = self.left_[i : i + c1], self.right_[j : j + c2]
-            left[:], right[:] = polar(left), polar(right)
+            left[:], right[:] = polar(left.astype(np.float64)), polar(right.astype(np.float64))
             codes = np.empty((len(X), code_bytes(c1 * c2)), np.uint8)
             for _ in range(self.n_iter):
                 right[:] = polar(self._sum_for_right(X, left, right, codes)).T
@@ -213,22 +214,22 @@ class BilinearOpt(BilinearRand):
 
     def _sum_for_right(self, X: NDArray, left: NDArray, right: NDArray, codes: Codes) -> NDArray:
         """Write the codes B of all rows and return the sum of Z' R1 B."""
-        left, right = left.astype(X.dtype, copy=False), right.astype(X.dtype, copy=False)
+        left, right = left.astype(np.float64), right.astype(np.float64)
 
         def term(part: slice) -> NDArray:
             halves = (left @ self._matrices(X[part])).reshape(-1, right.shape[1])
             codes[part] = pack_signs((halves @ right.T).reshape(part.stop - part.start, -1))
-            signs = unpack_signs(codes[part], len(left) * len(right), X.dtype.type)
+            signs = unpack_signs(codes[part], len(left) * len(right), np.float64)
             return halves.T @ signs.reshape(-1, len(right))
 
         return sum_over_blocks(term, len(X), max(1, _LEARNING_VALUES // X.shape[1]))
 
     def _sum_for_left(self, X: NDArray, right: NDArray, codes: Codes, c1: int) -> NDArray:
         """Return the sum of Z R2 B' over all rows."""
-        right = right.astype(X.dtype, copy=False)
+        right = right.astype(np.float64)
 
         def term(part: slice) -> NDArray:
-            signs = unpack_signs(codes[part], c1 * len(right), X.dtype.type).reshape(-1, c1, len(right))
+            signs = unpack_signs(codes[part], c1 * len(right), np.float64).reshape(-1, c1, len(right))
             return (self._matrices(X[part]) @ right.T @ signs.transpose(0, 2, 1)).sum(axis=0)
 
         return sum_over_blocks(term, len(X), max(1, _LEARNING_VALUES // X.shape[1]))

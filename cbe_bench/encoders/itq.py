@@ -2,7 +2,8 @@
 
 V holds the centred learning set along its k principal directions. The error ||B - V R||^2 of replacing V R by its
 signs B is lowered in turns, by B = sign(V R) and by R = polar(B' V)', each exact while the other is held. With more
-bits than directions in which the learning set varies, R is a wide matrix with orthonormal rows.
+bits than directions in which the learning set varies, R is a wide matrix with orthonormal rows. Learning is in double
+precision: a sign that rounding flips would change all that follows.
 """
 
 import warnings
@@ -19,7 +20,6 @@ from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, unpack_signs
 from cbe_bench.kernels.orthogonal import cross_products, polar, random_orthonormal
 from cbe_bench.kernels.parallel import for_slices
 from cbe_bench.kernels.principal import centred_products, principal_directions
-from cbe_bench.kernels.products import products
 
 
 @register("itq")
@@ -53,7 +53,7 @@ class ITQ(LearnedRotation):
                 "made of them",
                 stacklevel=3,
             )
-        V = centred_products(X, mean, directions)
+        V = centred_products(X.astype(np.float64, copy=False), mean, directions)
         start = random_orthonormal(rng, (len(directions), self.n_bits_), V.dtype)
         rotation = self._rotate(V, start)
         self.components_ = cross_products(rotation, directions).astype(np.float32)
@@ -72,10 +72,10 @@ class ITQ(LearnedRotation):
     def _quantised(self, V: NDArray, rotation: NDArray) -> Codes:
         """Return the signs of V R."""
         codes = np.empty((len(V), code_bytes(self.n_bits_)), np.uint8)
-        columns = rotation.T.astype(V.dtype, copy=False)
+        columns = np.ascontiguousarray(rotation.T)
 
         def quantise(part: slice) -> None:
-            codes[part] = pack_signs(products(V[part], columns))
+            codes[part] = pack_signs(V[part] @ columns.T)
 
         for_slices(quantise, len(V), self._task_rows(), blas=True)
         return codes
@@ -91,7 +91,7 @@ class ITQ(LearnedRotation):
         """Estimate the bytes needed to fit and to encode beside input and output."""
         side, k = min(n_features, n_train), self.bits(n_features)
         decompositions = 8 * max(2 * side * side, side * k + 2 * n_features * k, 8 * k * k)
-        return decompositions + 8 * n_train * k + (1 << 28)
+        return decompositions + 8 * n_train * (n_features + 2 * k) + (1 << 28)
 
     def work(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector."""

@@ -2,7 +2,8 @@
 
 The unstructured method the others are measured against. A costs 4 k d bytes (2.6 GB at k = d = 25,600), so its
 rows are drawn in tiles, each from its own seed: the matrix is the same whether it is kept or made anew for every
-batch, and the code of fewer bits begins the code of more.
+batch, and the code of fewer bits begins the code of more. Signs are settled in double precision where single precision
+leaves them open (`kernels.products`), so codes do not depend on batches, groups, threads or the processor.
 """
 
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from cbe_bench.encoders.base import N_TRAIN, Encoder, register, seed_of
 from cbe_bench.encoders.state import Field, Shapes
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs
 from cbe_bench.kernels.parallel import for_slices, slices, thread_count
-from cbe_bench.kernels.products import products
+from cbe_bench.kernels.products import products, settle_signs
 from cbe_bench.kernels.random import fill_gaussian
 
 _TILE_BITS = 128
@@ -134,12 +135,14 @@ class LSH(Encoder):
     def _multiply(X: NDArray, rows: NDArray[np.float32], out: NDArray) -> None:
         """Write the products with the first rows, as many as there is room for."""
         rows = rows[: out.shape[1]].astype(X.dtype, copy=False)
-        if len(X) == 1:  # a matrix-vector product is much faster; it may round its last digit otherwise
+        norm = np.sqrt(X.shape[1]) + 8  # no row is longer: its squared norm is chi-square with d degrees of freedom
+        if len(X) == 1:  # BLAS may use all threads for a matrix-vector product
             out[0] = rows @ X[0]
+            settle_signs(out, X, rows, norm)
             return
 
         def multiply(part: slice) -> None:
-            out[part] = products(X[part], rows)
+            out[part] = products(X[part], rows, norm)
 
         each = -(-len(X) // thread_count())
         for_slices(multiply, len(X), min(_MOST_ROWS, max(_LEAST_ROWS, each)), blas=True)

@@ -14,6 +14,7 @@ _STEPS = {"precondition", "pca", "center", "threshold"}
 
 def make_encoder(
     name: str,
+    /,
     *,
     precondition: str | None = None,
     pca: bool = False,

@@ -15,7 +15,7 @@ from cbe_bench.core.errors import InputError
 from cbe_bench.encoders.base import N_TRAIN, Encoder, child_rng, register
 from cbe_bench.encoders.state import Field, Shapes
 from cbe_bench.kernels.parallel import for_slices
-from cbe_bench.kernels.products import products
+from cbe_bench.kernels.products import ROUNDING, near_zero, paired_products, squared_distances, squared_norms
 
 _TILE_BITS = 128
 """Bits drawn from one seed."""
@@ -103,14 +103,21 @@ class SKLSH(Encoder):
 
     def _project(self, X: NDArray) -> NDArray:
         out = np.empty((len(X), self.n_bits_), X.dtype)
-        waves, phases, heights = (v.astype(X.dtype, copy=False) for v in (self.waves_, self.phases_, self.heights_))
+        waves, phases, heights = (
+            v[: self.n_bits_].astype(X.dtype, copy=False) for v in (self.waves_, self.phases_, self.heights_)
+        )
+        norm = np.sqrt(self.gamma_) * (np.sqrt(X.shape[1]) + 8)  # no w is longer
 
         def project(part: slice) -> None:
-            values = products(X[part], waves)
+            values = X[part] @ waves.T
             values += phases
             np.cos(values, out=values)
             values += heights
-            out[part] = values[:, : self.n_bits_]
+            if X.dtype == np.float32:  # settle the signs that rounding leaves open
+                rows, bits = near_zero(values, ROUNDING * (np.sqrt(squared_norms(X[part])) * norm + 2 * np.pi)[:, None])
+                angles = paired_products(X[part], waves, rows, bits) + phases[bits]
+                values[rows, bits] = np.cos(angles) + heights[bits]
+            out[part] = values
 
         for_slices(project, len(X), max(32, _TASK_VALUES // len(waves)), blas=True)
         return out
@@ -132,19 +139,16 @@ class SKLSH(Encoder):
 
 def nearest_distances(X: NDArray, probes: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the distances of the rows `probes` of X to the nearest other rows."""
-    norms = np.einsum("ij,ij->i", X, X)
+    norms = squared_norms(X)
     distances = np.empty(len(probes))
 
     def search(part: slice) -> None:
-        scores = products(X[probes[part]], X)
-        scores *= 2
-        scores -= norms
-        scores[np.arange(len(scores)), probes[part]] = -np.inf
-        nearest = scores.argmax(axis=1)
-        distances[part] = [
-            np.linalg.norm(X[one].astype(np.float64) - X[other])
-            for one, other in zip(probes[part], nearest, strict=True)
-        ]
+        squares = norms - 2.0 * (X[probes[part]] @ X.T)
+        squares[np.arange(len(squares)), probes[part]] = np.inf
+        errors = ROUNDING * np.sqrt(norms[probes[part]] * norms.max())
+        for i, row, error in zip(range(part.start, part.stop), squares, errors, strict=True):
+            nearest = np.flatnonzero(row <= row.min() + 4 * error)
+            distances[i] = np.sqrt(squared_distances(X[probes[i]], X, nearest).min())
 
     for_slices(search, len(probes), 32, blas=True)
     return distances

@@ -17,7 +17,7 @@ from cbe_bench.encoders.base import N_TRAIN, Encoder, register
 from cbe_bench.encoders.state import Field, Shapes, index_field
 from cbe_bench.kernels.parallel import for_slices
 from cbe_bench.kernels.principal import centred_products, principal_directions
-from cbe_bench.kernels.products import products
+from cbe_bench.kernels.products import ROUNDING, near_zero, paired_products, squared_norms
 
 _TASK_VALUES = 1 << 19
 
@@ -80,10 +80,16 @@ class SpectralHashing(Encoder):
         )
 
         def waves(part: slice) -> None:
-            values = products(X[part] - mean, components).take(self.direction_, axis=1)
+            centred = X[part] - mean
+            values = (centred @ components.T).take(self.direction_, axis=1)
             values -= start
             values *= frequency
             np.cos(values, out=out[part])
+            if X.dtype == np.float32:  # settle the signs that rounding leaves open
+                norms = np.sqrt(squared_norms(centred))[:, None]
+                rows, bits = near_zero(out[part], ROUNDING * frequency * (norms + np.abs(start)))
+                exact = paired_products(centred, components, rows, self.direction_[bits])
+                out[part][rows, bits] = np.cos((exact - self.start_[bits]) * self.frequency_[bits])
 
         for_slices(waves, len(X), max(32, _TASK_VALUES // max(X.shape[1], self.n_bits_)), blas=True)
         return out
