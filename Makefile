@@ -4,12 +4,13 @@ PYTHON ?= python3
 BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 
-.PHONY: help setup reproduce test test-full lint bench clean
+.PHONY: help setup reproduce test test-full test-portable lint bench clean
 
 help:
 	@echo "make reproduce [SCALE=smoke|quick|paper]  every experiment, the page, a verdict on every claim"
 	@echo "make test                                 lint, types and the tests (minutes)"
 	@echo "make test-full                            also the slow tests"
+	@echo "make test-portable                        the tests under the kernels of other processors (an hour)"
 	@echo "make bench                                speed against other libraries"
 
 # what running needs; what developing needs as well
@@ -37,6 +38,9 @@ test: lint
 
 test-full: lint
 	$(BIN)/pytest
+
+test-portable: lint
+	$(BIN)/python scripts/portability.py tests
 
 bench: setup
 	$(PIP) '.[dev,peers]'

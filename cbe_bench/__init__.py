@@ -24,7 +24,7 @@ def __dir__() -> list[str]:
 
 def _public() -> dict[str, Any]:
     """Return the encoder classes, and the functions that make and load encoders, by name."""
-    from cbe_bench.encoders import Preconditioned, encoder_classes, load_encoder, make_encoder
+    import cbe_bench.encoders as encoders
 
-    classes = {cls.__name__: cls for cls in encoder_classes().values()}
-    return {**classes, "Preconditioned": Preconditioned, "make_encoder": make_encoder, "load_encoder": load_encoder}
+    classes = {cls.__name__: cls for cls in encoders.encoder_classes().values()}
+    return classes | {name: getattr(encoders, name) for name in encoders.__all__}

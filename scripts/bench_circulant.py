@@ -18,13 +18,13 @@ import numpy as np
 import pandas as pd
 import pyfftw
 import scipy.fft
+from cbe_bench.runner.timing import parse_dims
 
 from cbe_bench import CBERand
 from cbe_bench.core.cache import whole_file
 from cbe_bench.evaluators.timing import Candidate, in_turns
 from cbe_bench.kernels import parallel
 from cbe_bench.kernels.parallel import blas_threads, pinned
-from cbe_bench.runner.timing import parse_dims
 
 Job = Callable[[], object]
 

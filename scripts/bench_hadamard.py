@@ -12,11 +12,11 @@ import click
 import faiss
 import fht_cpu
 import numpy as np
+from cbe_bench.runner.timing import parse_dims
 
 from cbe_bench.evaluators.timing import Candidate, in_turns
 from cbe_bench.kernels.hadamard import fwht
 from cbe_bench.kernels.parallel import pinned
-from cbe_bench.runner.timing import parse_dims
 
 
 @click.command(help=__doc__)

@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 
 from cbe_bench.data.images.dense_sift import dense_sift
-from cbe_bench.data.images.readers import SIDE, StoredPictures
+from cbe_bench.data.images.readers import SIDE, StoredImages
 from cbe_bench.data.images.vlad import learn_words, vlad
 from cbe_bench.kernels.parallel import blas_threads, pinned
 
@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("--images", type=Path, default=Path("data/cifar10-images.h5"))
     asked = parser.parse_args()
     if asked.images.is_file():
-        images, what = StoredPictures(asked.images).read(np.arange(COUNT)), asked.images.name
+        images, what = StoredImages(asked.images).read(np.arange(COUNT)), asked.images.name
     else:
         images, what = np.random.default_rng(0).random((COUNT, SIDE, SIDE), dtype=np.float32), "noise"
     cv2.setNumThreads(1)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from cbe_bench.reports.figures import drawing_style, save_figure
 from matplotlib.figure import Figure
 
 from cbe_bench.core.cache import whole_file
@@ -17,7 +18,6 @@ from cbe_bench.data.features import Features
 from cbe_bench.data.formats import open_features
 from cbe_bench.data.images.dense_sift import DESCRIPTOR
 from cbe_bench.data.synthetic import SyntheticFeatures
-from cbe_bench.reports.figures import drawing_style, save_figure
 
 ROWS, QUERIES, EIGENVALUES = 4_000, 200, 2_000
 COLOURS = {"real": "#0072B2", "stand-in": "#D55E00"}

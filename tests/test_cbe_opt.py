@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.linalg import circulant
 
 from cbe_bench import CBEOpt, CBERand, make_encoder
-from cbe_bench.core.environment import limited_memory
 from cbe_bench.core.errors import InputError
+from cbe_bench.core.resources import Resources
 from cbe_bench.encoders import _circulant_opt_statistics as statistics
 from cbe_bench.encoders._circulant_opt_solver import best_spectrum, objective, positive_root
 from cbe_bench.encoders._circulant_opt_statistics import CirculantStatistics
@@ -175,8 +175,9 @@ def test_learning_does_not_depend_on_threads_or_on_what_is_kept(d, k, rng, monke
     X = rng.standard_normal((301, d)).astype(np.float32)
     monkeypatch.setattr(statistics, "_MOST_VALUES", 16 * d)
 
-    def learn():
-        encoder = CBEOpt(k, mu=0.1, random_state=0).fit(X, np.arange(len(X)) % 3)
+    def learn(memory_bytes=None):
+        encoder = CBEOpt(k, mu=0.1, random_state=0).set_resources(Resources(memory_bytes=memory_bytes))
+        encoder.fit(X, np.arange(len(X)) % 3)
         return encoder.r_, encoder.objective_
 
     with parallel.threads(1):
@@ -184,8 +185,7 @@ def test_learning_does_not_depend_on_threads_or_on_what_is_kept(d, k, rng, monke
     with parallel.threads(3):
         again = learn()
     monkeypatch.setattr(statistics, "_MANY_BLOCKS", 1)
-    with limited_memory(8 * 40 * 8 * d):
-        streamed = learn()
+    streamed = learn(memory_bytes=8 * 40 * 8 * d)
     for other in (again, streamed):
         assert all(np.array_equal(a, b) for a, b in zip(expected, other, strict=True))
 

@@ -61,6 +61,35 @@ def write_sparse_npz(path, X):
     sparse.save_npz(path, sparse.csr_matrix(X))
 
 
+def write_csc_npz(path, X):
+    sparse.save_npz(path, sparse.csc_matrix(X))
+
+
+def write_coo_npz(path, X):
+    sparse.save_npz(path, sparse.coo_matrix(X.astype(np.int16)))
+
+
+def write_dense_npz(path, X):
+    np.savez(path, other=np.arange(3), vectors=X)
+
+
+def write_compressed_npz(path, X):
+    np.savez_compressed(path, only=np.asfortranarray(X))
+
+
+def write_half_npy(path, X):
+    np.save(path, X.astype(">f2"))
+
+
+def write_csv(path, X):
+    path.write_text("\n".join(",".join(map(str, row)) for row in X))
+
+
+def write_named_csv(path, X):
+    lines = [",".join(f"x{i}" for i in range(X.shape[1])), *(",".join(map(str, row)) for row in X.astype(int))]
+    path.write_bytes("".join(f"{line}\r\n" for line in lines).encode())
+
+
 def write_lists(path, X):
     table = pa.table({"id": pa.array(range(len(X))), "emb": pa.array(X.tolist(), pa.list_(pa.float64()))})
     pq.write_table(table, path, row_group_size=7)
@@ -81,6 +110,13 @@ WRITERS = [
     ("x.h5", write_h5),
     ("s.h5", write_sparse_h5),
     ("x.npz", write_sparse_npz),
+    ("c.npz", write_csc_npz),
+    ("o.npz", write_coo_npz),
+    ("d.npz", write_dense_npz),
+    ("z.npz", write_compressed_npz),
+    ("half.npy", write_half_npy),
+    ("x.csv", write_csv),
+    ("named.csv", write_named_csv),
     ("x.parquet", write_lists),
     ("y.PARQUET", write_fixed_lists),
 ]
@@ -104,8 +140,8 @@ def test_every_form_gives_the_same_rows(name, write, whole_numbers, tmp_path):
         assert len(features.content_hash()) == 64
 
 
-@pytest.mark.parametrize("target", ["h5", "npy", "fvecs", "bvecs", "fbin", "parquet"])
-@pytest.mark.parametrize("name, write", [WRITERS[0], WRITERS[6], WRITERS[8], WRITERS[10]], ids=lambda v: str(v)[:12])
+@pytest.mark.parametrize("target", ["h5", "npy", "fvecs", "bvecs", "fbin", "parquet", "npz", "csv"])
+@pytest.mark.parametrize("name, write", [WRITERS[0], WRITERS[6], WRITERS[8], WRITERS[-1]], ids=lambda v: str(v)[:12])
 def test_conversion_changes_no_value(name, write, target, whole_numbers, tmp_path, monkeypatch):
     monkeypatch.setattr("cbe_bench.data.formats.convert._BLOCK_BYTES", 7 * 4 * 12)
     write(tmp_path / name, whole_numbers)
@@ -115,13 +151,56 @@ def test_conversion_changes_no_value(name, write, target, whole_numbers, tmp_pat
         assert np.array_equal(features.read(np.arange(40)), whole_numbers)
 
 
-@pytest.mark.parametrize("target, kept", [("h5", True), ("parquet", True), ("npy", False)])
+@pytest.mark.parametrize(
+    "target, kept", [("h5", True), ("parquet", True), ("npz", True), ("csv", True), ("npy", False)]
+)
 def test_labels_travel_where_there_is_room(target, kept, whole_numbers, tmp_path):
     write_fixed_lists(tmp_path / "x.parquet", whole_numbers)
     with open_features(tmp_path / "x.parquet") as features:
         assert convert(features, tmp_path / f"out.{target}") is not kept
     with open_features(tmp_path / f"out.{target}") as features:
         assert np.array_equal(features.labels(), np.arange(40)) if kept else features.labels() is None
+
+
+def labelled(path, labels, X):
+    """Write features with labels, in a format that can hold them."""
+    if path.suffix == ".h5":
+        with h5py.File(path, "w") as file:
+            file["features"], file["labels"] = X, labels
+    elif path.suffix == ".parquet":
+        pq.write_table(pa.table({"emb": pa.array(X.tolist()), "label": pa.array(labels)}), path)
+    elif path.suffix == ".npz":
+        np.savez(path, features=X, labels=labels)
+    else:
+        lines = [",".join([str(label), *map(str, row)]) for label, row in zip(labels, X, strict=True)]
+        path.write_text("\n".join([",".join(["label", *"abcdefghijkl"]), *lines]))
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".h5", ".parquet", ".npz", ".csv"])
+def test_labels_may_be_words(suffix, whole_numbers, tmp_path):
+    words = ["cat", "dög"] * 20
+    path = labelled(tmp_path / f"x{suffix}", words, whole_numbers)
+    with open_features(path) as features:
+        assert [str(label) for label in features.labels()] == words
+        assert inspect(features).labels == {"cat": 20, "dög": 20}
+        convert(features, tmp_path / "y.h5")
+    with open_features(tmp_path / "y.h5") as features:
+        assert [label.decode() for label in features.labels()] == words
+
+
+def test_labels_of_other_types_are_refused(whole_numbers, tmp_path):
+    bad = {
+        "list.parquet": [[1]] * 40,
+        "none.parquet": [1] * 39 + [None],
+        "long.parquet": ["a" * 5000] * 40,
+        "long.csv": ["a" * 5000] * 40,
+        "complex.npz": np.zeros(40, complex),
+    }
+    for name, labels in bad.items():
+        path = labelled(tmp_path / name, labels, whole_numbers)
+        with open_features(path) as features, pytest.raises(InputError, match=rf"{name}: .*(label|row 39)"):
+            features.labels()
 
 
 def test_values_without_room_are_told_and_nothing_is_left(whole_numbers, tmp_path):
@@ -158,27 +237,27 @@ def damaged(tmp_path):
     spoiled(tmp_path / "none.fbin", struct.pack("<II", 0, 4))
     yield "none.fbin", "empty"
     spoiled(tmp_path / "cut.npy", npy[:-5])
-    yield "cut.npy", "cannot be read as .npy"
+    yield "cut.npy", r"171 bytes; the values announced, \(3, 4\) of float32, need 176"
     spoiled(tmp_path / "text.npy", b"hello")
-    yield "text.npy", "cannot be read as .npy"
+    yield "text.npy", "cannot be read as a NumPy array"
     np.save(tmp_path / "flat.npy", np.arange(5.0))
     yield "flat.npy", r"shape \(5,\); it must be rows x dimensions"
     np.save(tmp_path / "words.npy", np.array([["a", "b"]]))
     yield "words.npy", "real numbers"
     np.save(tmp_path / "pickled.npy", np.array([[None, {}]]), allow_pickle=True)
-    yield "pickled.npy", "cannot be read as .npy"
+    yield "pickled.npy", "pickled objects, which are never loaded"
     spoiled(tmp_path / "bad.npz", b"PK nonsense")
-    yield "bad.npz", "sparse matrix"
+    yield "bad.npz", "cannot be read as .npz"
     spoiled(tmp_path / "cut.parquet", parquet[:-20])
-    yield "cut.parquet", "cannot be read as Parquet"
+    yield "cut.parquet", "cannot be read as .parquet"
     pq.write_table(pa.table({"a": [1, 2]}), tmp_path / "columns.parquet")
-    yield "columns.parquet", "one column must hold lists of numbers.*only a"
+    yield "columns.parquet", "no column called features.*none found"
     pq.write_table(pa.table({"emb": [[1.0, 2.0], [3.0]]}), tmp_path / "ragged.parquet")
     yield "ragged.parquet", "row 0 of column emb has 2 values|row 1 of column emb has 1 values"
     pq.write_table(pa.table({"emb": [[1.0, 2.0], None]}), tmp_path / "missing.parquet")
     yield "missing.parquet", "row 1 of column emb is missing"
     spoiled(tmp_path / "x.doc", b"")
-    yield "x.doc", "unknown form '.doc'; allowed: .*.h5"
+    yield "x.doc", "unknown format '.doc'.* allowed: .*.h5"
     with h5py.File(tmp_path / "half.h5", "w") as file:
         file.create_group("features")["data"] = [1.0]
     yield "half.h5", "has no indices, indptr"
@@ -198,10 +277,80 @@ def damaged(tmp_path):
 
 def test_damaged_files_are_told_in_one_line(tmp_path):
     for name, message in damaged(tmp_path):
-        with pytest.raises(InputError, match=message) as told:
-            open_features(tmp_path / name)
+        with pytest.raises(InputError, match=message) as told, open_features(tmp_path / name) as features:
+            features.read(np.arange(features.n_rows))
         assert name in str(told.value)
         assert "\n" not in str(told.value)
+
+
+def several(tmp_path, X):
+    """Files with several matrices, none of a usual name."""
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["a/left"], file["right"], file["flat"] = X, X + 1, X[0]
+    np.savez(tmp_path / "x.npz", left=X, right=X + 1, flat=X[0])
+    lists = {name: pa.array(values.tolist()) for name, values in (("left", X), ("right", X + 1))}
+    pq.write_table(pa.table({**lists, "flat": pa.array(X[:, 0])}), tmp_path / "x.parquet")
+    return [(tmp_path / "x.h5", "a/left"), (tmp_path / "x.npz", "left"), (tmp_path / "x.parquet", "left")]
+
+
+def test_one_of_several_matrices_is_selected(whole_numbers, tmp_path):
+    for path, left in several(tmp_path, whole_numbers):
+        with pytest.raises(InputError, match=rf"found: {left}, right; choose with --"):
+            open_features(path)
+        with pytest.raises(InputError, match=r"'flat' of rows x dimensions|/flat has shape"):
+            open_features(path, part="flat")
+        with open_features(path, part=left) as one, open_features(path, part="right") as other:
+            assert np.array_equal(one.read(np.arange(40)) + 1, other.read(np.arange(40)))
+            assert one.content_hash() != other.content_hash()
+    write_npy(tmp_path / "x.npy", whole_numbers)
+    with pytest.raises(InputError, match=r"holds one matrix only; --dataset and --column select in .h5, .hdf5, .npz"):
+        open_features(tmp_path / "x.npy", part="left")
+
+
+@pytest.mark.parametrize(
+    "bad", ["1,2\n3\n", "1,2\n3,x\n", "1,2\n3,\n", "a,b\n1,2\n\n3,4\n", "1,2\n3,4,5\n", '1,2\n"3,4\n5"']
+)
+def test_bad_lines_of_text_are_reported_with_their_rows(bad, tmp_path):
+    (tmp_path / "x.csv").write_text(bad)
+    with open_features(tmp_path / "x.csv") as features, pytest.raises(InputError, match=r"rows 0\.\.1: |rows 0\.\.2: "):
+        features.read(np.arange(features.n_rows))
+
+
+def test_text_may_begin_with_a_byte_order_mark(tmp_path):
+    (tmp_path / "x.csv").write_bytes(b"\xef\xbb\xbf1,2\n3,4\n")
+    with open_features(tmp_path / "x.csv") as features:
+        assert np.array_equal(features.read(np.arange(2)), [[1, 2], [3, 4]])
+
+
+def test_text_keeps_every_float32_and_not_a_number(tmp_path, rng):
+    X = rng.standard_normal((30, 7)).astype(np.float32) * 10.0 ** rng.integers(-30, 30, (30, 1))
+    X[3, 2] = np.nan
+    write_npy(tmp_path / "x.npy", X.astype(np.float32))
+    with open_features(tmp_path / "x.npy") as features:
+        convert(features, tmp_path / "x.csv")
+    with open_features(tmp_path / "x.csv") as features:
+        assert np.array_equal(features.read(np.arange(30)), X.astype(np.float32), equal_nan=True)
+
+
+def test_half_precision_is_converted_in_slices(tmp_path, monkeypatch, rng):
+    X = rng.standard_normal((100, 8)).astype(np.float16)
+    write_npy(tmp_path / "x.npy", X)
+    monkeypatch.setattr("cbe_bench.data.formats.base._SLICE_BYTES", 7 * 4 * 8)
+    rows = np.array([0, 1, 2, 50, 51, 99])
+    with open_features(tmp_path / "x.npy") as features:
+        assert np.array_equal(features.read(rows), X[rows].astype(np.float32))
+        assert np.array_equal(features.read(np.arange(100)), X.astype(np.float32))
+
+
+def test_parquet_rows_are_read_in_any_order(tmp_path, monkeypatch, rng):
+    X = rng.standard_normal((60, 4)).astype(np.float32)
+    pq.write_table(
+        pa.table({"emb": pa.array(list(X), pa.list_(pa.float32()))}), tmp_path / "x.parquet", row_group_size=25
+    )
+    monkeypatch.setattr("cbe_bench.data.formats.parquet._BATCH_BYTES", 3 * 4 * 4)
+    with open_features(tmp_path / "x.parquet") as features:
+        for rows in ([59], [0], [24, 25], [3, 4, 40], list(range(60)), [10]):
+            assert np.array_equal(features.read(np.array(rows)), X[rows])
 
 
 def test_rows_of_other_lengths_are_told_when_read(tmp_path):
@@ -218,7 +367,10 @@ def test_sparse_values_beyond_the_dimensions_are_told(tmp_path):
         group = file.create_group("features")
         group["data"], group["indices"], group["indptr"] = [1.0], [9], [0, 1]
         group.attrs["shape"] = (1, 4)
-    with open_features(tmp_path / "x.h5") as features, pytest.raises(InputError, match="dimension 9 of 4"):
+    with (
+        open_features(tmp_path / "x.h5") as features,
+        pytest.raises(InputError, match=r"rows 0..0: indices holds 9; allowed: 0 to 3"),
+    ):
         features.read(np.array([0]))
 
 
@@ -302,7 +454,7 @@ def test_inspection_finds_what_is_there(tmp_path, rng):
     norms = np.linalg.norm(usable, axis=1)
     np.testing.assert_allclose(found.norms, [norms.min(), np.median(norms), norms.max()], rtol=1e-6)
     rho = np.abs(usable).max(axis=1) / norms
-    np.testing.assert_allclose(found.spread, [rho.min(), np.median(rho), rho.max()], rtol=1e-6)
+    np.testing.assert_allclose(found.flatness, [rho.min(), np.median(rho), rho.max()], rtol=1e-6)
     assert found.labels == {"0": 20, "1": 30}
     assert found.sampled == 0
     assert found.problems == ["rows 20, 21 (2 in all) hold NaN or infinite values", "row 7 holds only zeros"]
@@ -317,6 +469,20 @@ def test_labels_of_neighbours_are_compared(tmp_path, rng):
         found = inspect(features)
     assert found.sampled == 80
     assert found.same_label == np.mean(labels[closeness.argmax(axis=1)] == labels)
+
+
+def test_values_of_every_size_are_inspected_without_warnings(tmp_path, rng):
+    X = (rng.standard_normal((30, 4)) * 10.0 ** rng.integers(-44, 38, (30, 1))).astype(np.float32)
+    X = X[np.abs(X).max(axis=1) > 0]
+    X[3] = np.frombuffer(b"\x01\x00\xa0\x7f" * 4, np.float32)  # a signalling NaN
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["features"], file["labels"] = X, np.arange(len(X)) % 2
+    with open_features(tmp_path / "x.h5") as features:
+        assert inspect(features).not_finite == [3]
+    with h5py.File(tmp_path / "y.h5", "w") as file:
+        file["features"], file["labels"] = np.delete(X, 3, 0), np.arange(len(X) - 1) % 2
+    with open_features(tmp_path / "y.h5") as features:
+        assert inspect(features).sampled == len(X) - 1
 
 
 def invoke(*args, code=0):
@@ -339,11 +505,21 @@ def test_convert_writes_over_nothing_unasked(whole_numbers, tmp_path):
     assert "40 rows x 12 dimensions" in invoke("convert", tmp_path / "x.npy", tmp_path / "y.fbin")
     assert "is there already" in invoke("convert", tmp_path / "x.npy", tmp_path / "y.fbin", code=2)
     invoke("convert", tmp_path / "x.npy", tmp_path / "y.fbin", "--force")
-    assert "cannot be written as '.npz'" in invoke("convert", tmp_path / "x.npy", tmp_path / "y.npz", code=2)
+    assert "cannot be written as '.u8bin'" in invoke("convert", tmp_path / "x.npy", tmp_path / "y.u8bin", code=2)
+
+
+def test_commands_select_a_matrix(whole_numbers, tmp_path):
+    for path, left in several(tmp_path, whole_numbers):
+        assert "choose with --" in invoke("info", path, code=2)
+        for verb in ("info", "check"):
+            assert "40 rows x 12 dimensions" in invoke(verb, path, "--dataset", left, code=0)
+        invoke("convert", path, tmp_path / "out.npy", "--column", "right", "--force")
+        assert np.array_equal(np.load(tmp_path / "out.npy"), whole_numbers + 1)
+    assert ".parquet" in invoke("formats")
 
 
 def test_info_tells_without_reading_rows(ann_file):
     told = invoke("info", ann_file[0])
     assert "230 rows x 8 dimensions" in told
-    assert "its last 30 rows, with their true neighbours" in told
+    assert "its last 30 rows, with their exact neighbours" in told
     assert "distance: angular" in told

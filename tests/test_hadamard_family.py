@@ -5,15 +5,12 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.linalg import hadamard, toeplitz
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
 from cbe_bench import FBE, FJLT, HD3, CBERand, Preconditioned, load_encoder, make_encoder
 from cbe_bench.core.errors import InputError
-from cbe_bench.evaluators.retrieval import RetrievalEvaluator, expected_recall, median_ranks
 from cbe_bench.kernels import parallel
 from cbe_bench.kernels.bits import pack_signs
 from cbe_bench.kernels.hadamard import fwht
@@ -147,91 +144,6 @@ def test_codes_of_fewer_bits_begin_codes_of_more(name, params, rng):
     assert np.array_equal(long.project(X)[:, :130], short.project(X))
 
 
-def brute_medians(queries, database, blocks):
-    distances = [(queries[:, None, block] != database[:, block]).sum(axis=2) for block in blocks]
-    return np.median(distances, axis=0)
-
-
-@given(seed=st.integers(0, 10_000), n_blocks=st.integers(1, 7), n_bits=st.integers(7, 150))
-@settings(deadline=None, max_examples=30)
-def test_median_ranks_are_those_of_brute_force(seed, n_blocks, n_bits):
-    rng = np.random.default_rng(seed)
-    queries, database = rng.random((5, n_bits)) < 0.5, rng.random((60, n_bits)) < 0.5
-    database[30:] = database[:30]  # every code twice
-    ends = np.sort(rng.choice(np.arange(1, n_bits), n_blocks - 1, replace=False))
-    blocks = [slice(a, b) for a, b in zip([0, *ends], [*ends, n_bits], strict=True)]
-    neighbours = np.stack([rng.permutation(60)[:10] for _ in range(5)])
-    packed = [np.packbits(codes, axis=1, bitorder="little") for codes in (queries, database)]
-    nearer, equal = median_ranks(*packed, neighbours, blocks, lambda share: None)
-    medians = brute_medians(queries, database, blocks)
-    own = np.take_along_axis(medians, neighbours, axis=1)
-    assert np.array_equal(nearer, (medians[:, None] < own[:, :, None]).sum(axis=2))
-    assert np.array_equal(equal, (medians[:, None] == own[:, :, None]).sum(axis=2))
-    assert equal.min() >= 2
-
-
-def test_one_block_ranks_as_plain_distance(rng, monkeypatch):
-    from cbe_bench.evaluators.retrieval import symmetric_ranks
-
-    monkeypatch.setattr("cbe_bench.evaluators.retrieval._CODES_AT_ONCE", 70)
-    queries, database = (pack_signs(rng.standard_normal((n, 300))) for n in (9, 200))
-    neighbours = np.stack([rng.permutation(200)[:10] for _ in range(9)])
-    plain = symmetric_ranks(queries, database, neighbours, lambda share: None)
-    median = median_ranks(queries, database, neighbours, [slice(0, 300)], lambda share: None)
-    assert all(np.array_equal(a, b) for a, b in zip(plain, median, strict=True))
-
-
-class InMemory:
-    """Data of an evaluator: the first rows are queries."""
-
-    def __init__(self, X):
-        from cbe_bench.data.splits import PROTOCOLS, Split
-
-        self.X, self.protocol = X, PROTOCOLS["paper"]
-        rows = np.arange(len(X))
-        self.split = Split(queries=rows[:5], learn=rows[:0], database=rows[5:])
-
-    def queries(self):
-        return self.X[:5]
-
-    def database_blocks(self, tick):
-        yield slice(0, len(self.X) - 5), self.X[5:]
-
-
-def test_evaluator_records_the_median_where_there_are_blocks(rng, monkeypatch):
-    X = rng.standard_normal((205, 64)).astype(np.float32)
-    truth = np.stack([rng.permutation(200)[:10] for _ in range(5)])
-    monkeypatch.setattr("cbe_bench.evaluators.retrieval.true_neighbours", lambda *args: truth)
-    evaluator = RetrievalEvaluator(InMemory(X), 10, 100, lambda share: None)
-    shares = []
-    for name, params in (("fbe", {}), ("fbe", {"precondition": "hadamard"}), ("hd3", {})):
-        encoder = make_encoder(name, n_bits=100, random_state=0, **params)
-        metrics = evaluator.evaluate(encoder, 100, shares.append)
-        assert ("recall_median" in metrics) == (name == "fbe")
-        if name == "fbe":
-            medians = median_ranks(
-                encoder.encode(X[:5]), encoder.encode(X[5:]), truth, encoder.code_blocks(), lambda share: None
-            )
-            expected = expected_recall(medians, np.array(metrics["depths"]))
-            np.testing.assert_allclose(metrics["recall_median"], expected, atol=1e-9)
-    assert 0 <= min(shares) <= max(shares) <= 1
-
-
-def test_tables_have_a_median_only_where_there_is_one():
-    from cbe_bench.reports.tables import recall_curves, recall_table
-
-    shared = {"data": "x", "data_kind": "user", "n_bits": 8, "status": "ok", "seed": 0, "depths": [10]}
-    plain = {**shared, "label": "hd3", "recall": [0.4], "recall_asymmetric": [0.5]}
-    own = {**shared, "label": "fbe", "recall": [0.6], "recall_asymmetric": [0.7], "recall_median": [0.8]}
-    assert "median@10" not in recall_table([plain])
-    table = recall_table([plain, own]).set_index("encoder")
-    assert np.isnan(table.loc["hd3", "median@10"])
-    assert table.loc["fbe", "median@10"] == 0.8
-    curves = recall_curves([plain, own])
-    line = curves[curves["encoder"] == "fbe, median"]
-    assert line[["scoring", "mean"]].to_numpy().tolist() == [["symmetric", 0.8]]
-
-
 @pytest.mark.parametrize(
     "precondition, d, length, block",
     [("hadamard", 100, 128, 128), ("hadamard-blocks", 100, 100, 4), ("hadamard-blocks", 96, 96, 32)],
@@ -286,6 +198,17 @@ def test_bits_and_seed_of_a_preconditioned_encoder(rng):
     assert np.array_equal(one.encoder_.r_, two.encoder_.r_), "its own random state decides"
 
 
+def test_labels_reach_the_preconditioned_encoder(rng):
+    X, y = rng.standard_normal((60, 32)).astype(np.float32), np.arange(60) % 3
+    whole = make_encoder("cbe-opt", mu=2.0, precondition="hadamard", random_state=3)
+    whole.fit(X, y)
+    inner = clone(whole.encoder_).fit(whole._transformed(X), y)
+    assert np.array_equal(whole.encoder_.r_, inner.r_)
+    assert not np.array_equal(whole.encoder_.r_, clone(whole).fit(X, y[::-1] // 2).encoder_.r_)
+    with pytest.raises(InputError, match="needs labels"):
+        clone(whole).fit(X)
+
+
 def test_bad_preconditions_are_told(rng):
     with pytest.raises(InputError, match="precondition = 'hadamrd'; did you mean 'hadamard'"):
         make_encoder("lsh", precondition="hadamrd").fit(np.ones((1, 8)))
@@ -295,18 +218,6 @@ def test_bad_preconditions_are_told(rng):
         Preconditioned(HD3("many")).fit(np.ones((1, 8)))
     with pytest.raises(InputError, match="did you mean 'precondition'"):
         make_encoder("lsh", preconditions="hadamard")
-
-
-def test_any_method_of_a_config_can_be_preconditioned(tmp_path):
-    from cbe_bench.config import load_config
-
-    lines = "encoders: [{name: lsh, params: {precondition: %s}}]\ndata: {name: x, dim: 24}\nbits: [8]\nseeds: [0]\n"
-    path = tmp_path / "x.yaml"
-    path.write_text("title: x\nexperiment: retrieval\n" + lines % "hadamard-blocks")
-    assert load_config(path).encoders[0].params == {"precondition": "hadamard-blocks"}
-    path.write_text("title: x\nexperiment: retrieval\n" + lines % "hadamrad")
-    with pytest.raises(InputError, match=r"encoders.0: lsh: precondition = 'hadamrad'; did you mean 'hadamard'"):
-        load_config(path)
 
 
 @pytest.mark.parametrize("precondition", ["hadamard", "hadamard-blocks"])

@@ -115,6 +115,7 @@ def test_more_features_than_rows_need_no_square_matrix_of_them(rng):
 # Every method
 
 
+@pytest.mark.filterwarnings("ignore:sklsh. .* of the bits are constant")
 @pytest.mark.parametrize("name", METHODS)
 def test_learning_does_not_depend_on_threads(name, rng):
     X = rng.standard_normal((2100, 160)).astype(np.float32)

@@ -45,19 +45,13 @@ def main() -> None:
 
     \b
     A first look, in seconds, on synthetic data:
-      cbe-bench run configs/flickr.yaml --scale smoke
+      cbe-bench run flickr --scale smoke
     The paper's figures on real features of its size, in minutes:
       cbe-bench data make cifar10-vlad25600
-      cbe-bench run configs/cifar10.yaml
-    Its Table 2, how long encoding takes, and its theory, simulated:
-      cbe-bench time --dims 2^15..2^27
-      cbe-bench angles
-    All of it, a page of figures, and a verdict on every claim of the paper:
-      cbe-bench reproduce
-      cbe-bench claims
-    On your own vectors (.h5 .npy .fvecs .bvecs .fbin .parquet, sparse .npz):
+      cbe-bench run cifar10
+    Your own vectors (.h5 .npy .fvecs .bvecs .fbin .parquet, sparse .npz):
       cbe-bench data check mine.npy
-      cbe-bench run configs/flickr.yaml --set data.file=mine.npy
-    All results as one page, with a verdict on every claim of the paper:
-      cbe-bench report
+      cbe-bench run flickr --set data.file=mine.npy
+    Everything, with a page of figures and a verdict on every claim of the paper:
+      cbe-bench reproduce
     """

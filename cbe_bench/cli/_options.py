@@ -55,16 +55,16 @@ def results_folder(chosen: Path | None) -> Path:
 
 @contextmanager
 def stoppable(message: Callable[[str], None]) -> Iterator[None]:
-    """End the program on Ctrl-C, saying that work goes on from there."""
+    """End the program on Ctrl-C; the same command resumes."""
     try:
         yield
     except KeyboardInterrupt:
-        message("stopped; the same command goes on from here")
+        message("stopped; the same command resumes")
         raise SystemExit(130) from None
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder that can be written to, or tell why there is none, before anything is computed for it."""
+    """Make a folder that can be written to, or raise InputError, before anything is computed for it."""
     try:
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):

@@ -1,7 +1,9 @@
-"""What a run looks like in the terminal: live bars where there is one, plain lines where there is not."""
+"""A run in the terminal: live bars where there is one, plain lines where there is not."""
 
 import time
+from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -10,16 +12,17 @@ from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 from rich.table import Table
 
-from cbe_bench.core.environment import human_bytes, memory_limit, peak_memory
-from cbe_bench.core.results import Row
-from cbe_bench.runner.common import BasePlan
+from cbe_bench.core.environment import human_bytes, peak_memory
+from cbe_bench.core.report import Report
+from cbe_bench.core.results import FAILED, OK, SKIPPED, TIMEOUT, Row
+from cbe_bench.core.runner import PlannedCell
 
 _BESIDE = ("_paper", "_expected")
 """Columns that end so belong beside the column they are named after."""
 
 
 class Progress:
-    """Tells the user what runs, what is done and how long the rest will take."""
+    """Shows what runs, what is done and how long the rest will take."""
 
     def __init__(self) -> None:
         self._console = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -34,9 +37,9 @@ class Progress:
         )
         self._overall: TaskID | None = None
         self._step: TaskID | None = None
-        self._forecast_left = 0.0
-        self._forecast_step = 0.0
-        self._forecast_done = 0.0
+        self._estimate_left = 0.0
+        self._estimate_step = 0.0
+        self._estimate_done = 0.0
         self._created = self._started = time.perf_counter()
         self._cells = self._ended = 0
 
@@ -63,7 +66,7 @@ class Progress:
     def begin(self, n_cells: int, seconds: float) -> None:
         """Show the bars for this many cells."""
         self._cells, self._ended = n_cells, 0
-        self._forecast_left, self._forecast_done = seconds, 0.0
+        self._estimate_left, self._estimate_done = seconds, 0.0
         self._started = time.perf_counter()
         self.stop()
         if self._live and n_cells:
@@ -73,18 +76,18 @@ class Progress:
 
     def step(self, what: str, seconds: float) -> None:
         """Show what runs now."""
-        self._forecast_step = seconds
+        self._estimate_step = seconds
         if self._step is not None:
             self._bars.reset(self._step, total=1.0, description=what)
-            self.share(0.0)
+            self.advance(0.0)
 
-    def share(self, done: float) -> None:
+    def advance(self, fraction: float) -> None:
         """Move the bars."""
         if self._step is None or self._overall is None:
             return
-        self._bars.update(self._step, completed=done)
-        passed = self._forecast_done + done * self._forecast_step
-        total = max(self._forecast_done + self._forecast_left, passed, 1e-9)
+        self._bars.update(self._step, completed=fraction)
+        passed = self._estimate_done + fraction * self._estimate_step
+        total = max(self._estimate_done + self._estimate_left, passed, 1e-9)
         elapsed = time.perf_counter() - self._started
         left = f", about {duration(elapsed * (total - passed) / passed)} left" if passed > 0.02 * total else ""
         self._bars.update(self._overall, completed=passed / total, note=f"{self._ended} of {self._cells}{left}")
@@ -92,75 +95,61 @@ class Progress:
     def end(self, line: str, notes: Sequence[str] = ()) -> None:
         """Print a line for a cell that has ended."""
         self._ended += 1
-        self._forecast_done += self._forecast_step
-        self._forecast_left -= self._forecast_step
-        self._forecast_step = 0.0
+        self._estimate_done += self._estimate_step
+        self._estimate_left -= self._estimate_step
+        self._estimate_step = 0.0
         self.message(f"[{self._ended}/{self._cells}] {line}")
         for note in notes:
             self.message(f"    note: {note}")
 
-    def show_plan(self, plan: BasePlan) -> None:
+    def show_plan(self, cells: Sequence[PlannedCell], memory_limit: int) -> None:
         """Print the cells with their estimates."""
         table = Table("cell", "memory", "time", "state", title="Cells; estimates are rough")
         for column in table.columns[1:3]:
             column.justify = "right"
-        pending = {cell.key for cell in plan.pending}
-        for cell in plan.cells:
-            state = "to run" if cell.key in pending else "done"
-            if state == "to run" and cell.too_large():
-                state = "too large"
-            table.add_row(cell.describe(), human_bytes(cell.memory_bytes), duration(cell.seconds), state)
+        for one in cells:
+            cell = one.cell
+            table.add_row(cell.title, human_bytes(cell.memory_bytes), duration(cell.seconds), one.state)
         console = Console()
         console.print(table)
-        to_run = [cell.seconds for cell in plan.pending if not cell.too_large()]
-        console.print(f"{len(to_run)} cells to run, about {duration(sum(to_run))}; limit {human_bytes(memory_limit())}")
+        to_run = [one.cell.seconds for one in cells if one.state == "to run"]
+        console.print(f"{len(to_run)} cells to run, about {duration(sum(to_run))}; limit {human_bytes(memory_limit)}")
 
-    def show_times(self, rows: list[Row]) -> None:
-        """Print Table 2 with the paper's values in brackets, and Table 1 where there are points enough."""
-        from cbe_bench.reports.timing import table1, table2
-
+    def show_report(self, report: Report) -> None:
+        """Print the tables that belong on the terminal."""
         self.stop()
-        batch = rows[0]["batch"]
-        how = f"Encoding in batches of {batch}, for each vector" if batch > 1 else "Encoding one vector"
-        self._show(table2(rows), f"{how} (the paper's value in brackets)")
-        self._show(table1(rows), "Exponents of growth (expected in brackets)")
+        for table in report.tables:
+            if table.name in report.terminal:
+                show_table(table.frame, table.caption)
 
-    @staticmethod
-    def _show(frame: Any, title: str) -> None:
-        if not len(frame):
-            return
-        console = Console()
-        shown = [str(name) for name in frame.columns if not str(name).endswith(_BESIDE)]
-        table = Table(*(name.replace("_", " ") for name in shown), title=title)
-        for number, column in enumerate(table.columns):
-            column.no_wrap = True
-            column.justify = "right" if number else "left"
-        for _, line in frame.iterrows():
-            table.add_row(*(_beside(line, name) for name in shown))
-        if not console.is_terminal:  # a file has no width
-            console = Console(width=Console(width=1000).measure(table).maximum)
-        console.print(table)
-
-    def show_result(self, rows: list[Row], files: list[str]) -> None:
+    def show_end(self, rows: Sequence[Row], files: Sequence[str]) -> None:
         """Print how the cells ended and which files were written."""
         self.stop()
-        rows = [row for row in rows if row["experiment"] != "calibration"]
-        counts = {
-            status: sum(row["status"] == status for row in rows) for status in ("ok", "skipped", "failed", "timeout")
-        }
-        again = "; --rerun failed tries them again" if counts["failed"] + counts["timeout"] else ""
-        ended = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
-        cost = f"{duration(time.perf_counter() - self._created)}, {human_bytes(peak_memory())} of memory at most"
-        self.message(f"{ended}{again} ({cost})")
-        for name in files:
-            self.message(f"wrote {name}")
+        counts = Counter(row.status for row in rows)
+        again = "; --rerun failed runs them again" if counts[FAILED] + counts[TIMEOUT] else ""
+        ended = ", ".join(f"{counts[status]} {status}" for status in (OK, SKIPPED, FAILED, TIMEOUT) if counts[status])
+        cost = f"{duration(time.perf_counter() - self._created)}, peak memory {human_bytes(peak_memory())}"
+        self.message(f"{ended or 'no cells'}{again} ({cost})")
+        if files:
+            folder = Path(files[0]).parent
+            self.message(f"wrote {folder}/ ({len(files)} files)")
 
-    def show_verdicts(self, verdicts: Any) -> None:
-        """Print what is claimed, how it stands and by which rule."""
-        console = Console(highlight=False, soft_wrap=True)
-        for verdict in verdicts.to_dict("records"):
-            console.print(f"{verdict['claim']}: {verdict['verdict'].upper()}. {verdict['statement']}", markup=False)
-            console.print(f"    {verdict['found']}\n    rule: {verdict['rule']}", markup=False)
+
+def show_table(frame: Any, title: str) -> None:
+    """Print a table with the paper's or the expected value in brackets behind a value."""
+    if not len(frame):
+        return
+    console = Console()
+    shown = [str(name) for name in frame.columns if not str(name).endswith(_BESIDE)]
+    table = Table(*(name.replace("_", " ") for name in shown), title=title)
+    for number, column in enumerate(table.columns):
+        column.no_wrap = True
+        column.justify = "right" if number else "left"
+    for _, line in frame.iterrows():
+        table.add_row(*(_beside(line, name) for name in shown))
+    if not console.is_terminal:  # a file has no width
+        console = Console(width=Console(width=1000).measure(table).maximum)
+    console.print(table)
 
 
 def _beside(line: Any, name: str) -> str:
@@ -178,6 +167,7 @@ def _cell(value: Any) -> str:
 
 
 def duration(seconds: float) -> str:
+    """Write a time as a person would."""
     if seconds < 90:
         return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -14,24 +14,24 @@ from rich.console import Console
 from rich.status import Status
 
 from cbe_bench.cli._progress import duration
-from cbe_bench.runner.suite import Step
+from cbe_bench.evaluators.suite import Step
 
 _KEPT = 12
 """Lines of a step that are shown if it fails."""
 _DONE_EARLIER = 0.3
-"""A step that takes less than this share of its forecast was mostly done earlier, and tells nothing of the speed."""
+"""A step that takes less than this fraction of its estimate was mostly done earlier, and says nothing of the speed."""
 
 
 class SuiteProgress:
-    """Tells which step runs, how each ended, and about how long the rest will take."""
+    """Shows which step runs, how each ended, and about how long the rest will take."""
 
     def __init__(self, steps: Sequence[Step], seconds: dict[str, float]) -> None:
         self._console = Console(stderr=True, highlight=False, soft_wrap=True)
         self._steps, self._seconds = list(steps), seconds
         self._number = 0
-        self._share = 0.0
+        self._fraction = 0.0
         self._started = time.perf_counter()
-        self._forecast_done = self._took = 0.0
+        self._estimate_done = self._took = 0.0
         self._status: Status | None = None
 
     def __enter__(self) -> Self:
@@ -53,10 +53,10 @@ class SuiteProgress:
 
     @property
     def left(self) -> float:
-        """Seconds that the rest is likely to take, by its forecast and by how true forecasts have been."""
+        """Seconds that the rest is likely to take, by its estimate and by how true estimates have been."""
         rest = [self._seconds[step.name] for step in self._steps[self._number - 1 :]]
-        speed = self._took / self._forecast_done if self._forecast_done else 1.0
-        return speed * (sum(rest) - self._share * rest[0]) if rest else 0.0
+        speed = self._took / self._estimate_done if self._estimate_done else 1.0
+        return speed * (sum(rest) - self._fraction * rest[0]) if rest else 0.0
 
     def message(self, text: str) -> None:
         """Print a line."""
@@ -65,7 +65,7 @@ class SuiteProgress:
     def begin(self, step: Step) -> None:
         """Take the step that runs now."""
         self._number += 1
-        self._share, self._started = 0.0, time.perf_counter()
+        self._fraction, self._started = 0.0, time.perf_counter()
         if self._status:
             self.line("")
         else:
@@ -74,7 +74,7 @@ class SuiteProgress:
     def line(self, text: str) -> None:
         """Take a line of the step that runs: it may say how many of its cells have ended."""
         if cells := re.match(r"\[(\d+)/(\d+)\]", text):
-            self._share = int(cells[1]) / int(cells[2])
+            self._fraction = int(cells[1]) / int(cells[2])
         if self._status:
             step = self._steps[self._number - 1]
             now = f"{self._place} {step.name}, about {duration(self.left)} left  {text}"
@@ -82,14 +82,14 @@ class SuiteProgress:
 
     def end(self, how: str = "", lines: Sequence[str] = ()) -> None:
         """Print how the step ended, and lines of it that tell why."""
-        step, forecast, elapsed = (
+        step, estimate, elapsed = (
             self._steps[self._number - 1],
             self._seconds[self._steps[self._number - 1].name],
             self.elapsed,
         )
-        if elapsed > _DONE_EARLIER * forecast:
-            self._forecast_done, self._took = self._forecast_done + forecast, self._took + elapsed
-        self._share = 1.0
+        if elapsed > _DONE_EARLIER * estimate:
+            self._estimate_done, self._took = self._estimate_done + estimate, self._took + elapsed
+        self._fraction = 1.0
         left = f"; about {duration(self.left)} left" if self._number < len(self._steps) else ""
         self.message(f"{self._place} {step.name}: {how + ', ' if how else ''}{duration(elapsed)}{left}")
         for line in lines:

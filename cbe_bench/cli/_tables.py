@@ -7,8 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cbe_bench.reports.claims import measured
-from cbe_bench.reports.verdicts import NOT_REPRODUCED, REPRODUCED, VACUOUS, VERDICTS, Verdict
+from cbe_bench.core.claims import NOT_REPRODUCED, NOT_TESTED, OUTCOMES, REPRODUCED, VACUOUS, Verdict
+from cbe_bench.reports.claims_table import measured
 
 _COLOURS = {REPRODUCED: "green", NOT_REPRODUCED: "red", VACUOUS: "yellow"}
 _WIDTH = 150
@@ -27,13 +27,22 @@ def show_claims(verdicts: Sequence[Verdict]) -> None:
     table = Table("claim", "verdict", "the paper says", "measured", "data", show_lines=True)
     table.columns[0].no_wrap = table.columns[1].no_wrap = True
     for one in verdicts:
-        verdict = Text(one.verdict, style=_COLOURS.get(one.verdict, "dim"))
+        verdict = Text(one.outcome, style=_COLOURS.get(one.outcome, "dim"))
         says = Text(f"{one.statement} ({one.where})")
         table.add_row(one.claim, verdict, says, Text(measured(one) or one.found), Text(one.data))
     console.print(table)
     for one in verdicts:
-        if one.verdict == NOT_REPRODUCED:
+        if one.outcome == NOT_REPRODUCED:
             text = f"{one.claim} on {one.experiment} is not reproduced: {one.found}\n    rule: {one.rule}"
             console.print(text, markup=False, soft_wrap=True)
-    counts = Counter(one.verdict for one in verdicts)
-    console.print(", ".join(f"{counts[name]} {name}" for name in VERDICTS if counts[name]))
+    counts = Counter(one.outcome for one in verdicts)
+    console.print(", ".join(f"{counts[name]} {name}" for name in OUTCOMES if counts[name]))
+
+
+def show_verdicts(verdicts: Sequence[Verdict]) -> None:
+    """Print in a line each how the claims stand that one experiment decides."""
+    console = wide_console()
+    for one in verdicts:
+        if one.experiment and one.outcome != NOT_TESTED:
+            line = Text.assemble(f"{one.claim} ", (one.outcome, _COLOURS.get(one.outcome, "dim")), f"  {measured(one)}")
+            console.print(line, soft_wrap=True)

@@ -5,10 +5,15 @@ from typing import Any
 
 import click
 
-from cbe_bench.cli._options import memory_limit_option, out_option, rerun_option, scale_option, threads_option
-from cbe_bench.cli.run import command as run
-
-_CONFIG = Path("configs/angles.yaml")
+from cbe_bench.cli._options import (
+    command_line,
+    memory_limit_option,
+    out_option,
+    rerun_option,
+    scale_option,
+    threads_option,
+)
+from cbe_bench.cli.run import run
 
 
 @click.command(name="angles")
@@ -24,15 +29,14 @@ _CONFIG = Path("configs/angles.yaml")
 @rerun_option
 @memory_limit_option
 @threads_option
-@click.pass_context
-def command(ctx: click.Context, data: Path | None, seed: int | None, **others: Any) -> None:
+def command(data: Path | None, seed: int | None, scale: str, **options: Any) -> None:
     """Simulate the angle estimate of Section 4 and judge the paper's claims about it.
 
-    The share of differing bits of two codes estimates the angle of their vectors. For pairs at known angles (dense,
+    The fraction of differing bits of two codes estimates the angle of their vectors. For pairs at known angles (dense,
     sparse, and such as are hard for circulant codes) its mean, variance and tails over many draws are set against
     independent bits and against Theorems 1 and 2: with and without the sign flips D, before and after a random
-    Hadamard transform, for numbers of bits up to d. On features, all pairs of a sample are compared. Every
-    estimate has its interval; a bound that is trivially true is called vacuous, with the d that it would need.
+    Hadamard transform, for code lengths up to d. On features, all pairs of a sample are compared. Every estimate has
+    its interval; a bound that is trivially true is called vacuous, with the d that it would need.
 
     It is the experiment of configs/angles.yaml: `cbe-bench run` runs it as well, with any of its keys changed.
 
@@ -45,4 +49,6 @@ def command(ctx: click.Context, data: Path | None, seed: int | None, **others: A
     overrides = [] if seed is None else [f"seed={seed}"]
     if data is not None:
         overrides += [f"data.file={data}", f"name=angles-{data.stem}"]
-    ctx.invoke(run, config=_CONFIG, overrides=tuple(overrides), **others)
+    given = {"data": data, "seed": seed}
+    typed = command_line("angles", scale=scale, **{key: value for key, value in given.items() if value is not None})
+    run(Path("configs/angles.yaml"), scale, tuple(overrides), typed, **options)

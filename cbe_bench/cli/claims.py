@@ -31,8 +31,8 @@ def command(folder: Path | None, as_json: bool, strict: bool, against: Path | No
       cbe-bench claims --strict
     """
     from cbe_bench.cli._tables import show_claims
-    from cbe_bench.core.results import load_experiments
-    from cbe_bench.reports.claims import CLAIMS_FILE, changes, judge, load_claims, verdicts_json
+    from cbe_bench.evaluators.base import judge, load_experiments
+    from cbe_bench.reports.claims_table import CLAIMS_FILE, changes, load_claims, verdicts_json
 
     chosen = results_folder(folder)
     before = load_claims(against or Path("results/reference") / chosen.name / CLAIMS_FILE) if strict else []

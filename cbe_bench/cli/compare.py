@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from cbe_bench.core.results import Experiment
+    from cbe_bench.core.results import Results
     from cbe_bench.reports.comparison import Comparison
 
 _MOST_NAMED = 20
@@ -18,7 +18,7 @@ _MOST_NAMED = 20
 @click.argument("second", metavar="B", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON to standard output.")
 def command(first: Path, second: Path, as_json: bool) -> None:
-    """Tell what changed beyond noise from results A to results B, and what is only in one.
+    """Show what changed beyond noise from results A to results B, and what is only in one.
 
     A and B are folders of results, such as results/quick, or of single experiments. Measurements are matched by
     experiment, method, bits and parameters. Noise is two standard errors over seeds, or the quartiles of a time.
@@ -37,11 +37,12 @@ def command(first: Path, second: Path, as_json: bool) -> None:
     _show(found, first, second)
 
 
-def _load(folder: Path) -> "list[Experiment]":
+def _load(folder: Path) -> "list[Results]":
     from cbe_bench.core.errors import InputError
-    from cbe_bench.core.results import ABOUT_FILE, load_experiment, load_experiments
+    from cbe_bench.core.results import DESCRIPTION_FILE
+    from cbe_bench.evaluators.base import load_experiment, load_experiments
 
-    found = [load_experiment(folder)] if (folder / ABOUT_FILE).is_file() else load_experiments(folder)
+    found = [load_experiment(folder)] if (folder / DESCRIPTION_FILE).is_file() else load_experiments(folder)
     if not found:
         raise InputError(f"{folder}: holds no experiment, and no folder in it does")
     return found

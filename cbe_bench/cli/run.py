@@ -1,7 +1,6 @@
 """``cbe-bench run``: one experiment, from its configuration to rows, tables and figures."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -16,11 +15,6 @@ from cbe_bench.cli._options import (
     threads_option,
 )
 
-if TYPE_CHECKING:
-    from cbe_bench.config import BaseConfig
-    from cbe_bench.core.results import About
-    from cbe_bench.runner.common import BasePlan
-
 
 @click.command(name="run")
 @click.argument("config", type=click.Path(path_type=Path))
@@ -30,7 +24,7 @@ if TYPE_CHECKING:
     "overrides",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Override a key of the configuration: bits=[256,512], data.file=x.h5.",
+    help="Override a key: n_bits=[256,512], data.file=x.h5, encoders.itq.params.n_iter=6.",
 )
 @out_option("Where results go, in SCALE/NAME.")
 @click.option("--dry-run", is_flag=True, help="List the cells with rough estimates of memory and time; run nothing.")
@@ -56,62 +50,73 @@ def command(
 ) -> None:
     """Run the experiment that CONFIG describes; write its rows, tables and figures.
 
-    Where methods are to have equal time, the bits each makes in the time of a reference are measured first. A row is
-    written as each cell ends. Stop with Ctrl-C whenever you like: the next run goes on where this one
-    stopped.
+    CONFIG is a file, or the name of a configuration that comes with the suite. Where methods are to have equal time,
+    the code length each encodes in the time of a reference is measured first. A row is written as each cell ends. Stop
+    with Ctrl-C whenever you like: the same command resumes.
 
     \b
     Examples:
       cbe-bench run configs/flickr.yaml --scale smoke
-      cbe-bench run configs/flickr.yaml --dry-run
+      cbe-bench run flickr --dry-run
       cbe-bench run configs/flickr.yaml --set 'seeds=[0]' --set 'encoders=[cbe-rand, lsh]'
       cbe-bench run configs/flickr.yaml --set data.file=mine.npy
     """
+    run(
+        config,
+        scale,
+        overrides,
+        command_line("run", config, scale=scale, set=overrides),
+        out=out,
+        dry_run=dry_run,
+        rerun=rerun,
+        memory_limit=memory_limit,
+        timeout=timeout,
+        threads=threads,
+    )
+
+
+def run(
+    config: Path,
+    scale: str,
+    overrides: tuple[str, ...],
+    typed: str,
+    *,
+    out: Path,
+    rerun: str | None,
+    memory_limit: int | None,
+    dry_run: bool = False,
+    timeout: float | None = None,
+    threads: int | None = None,
+    as_json: bool = False,
+) -> None:
+    """Run an experiment with progress and results in the terminal; exit with code 1 if a cell failed."""
     from cbe_bench.cli._progress import Progress
-    from cbe_bench.config import load_config
-    from cbe_bench.core import environment
-    from cbe_bench.core.results import ROWS_FILE, load_experiment, write_about
-    from cbe_bench.kernels import parallel
-    from cbe_bench.reports import verdicts_on, write_report
-    from cbe_bench.runner import experiment_runner, open_data
+    from cbe_bench.cli._tables import show_verdicts
+    from cbe_bench.core.resources import Resources
+    from cbe_bench.core.results import FAILED, TIMEOUT
+    from cbe_bench.evaluators.base import judge
+    from cbe_bench.evaluators.configs import load_config
+    from cbe_bench.evaluators.run import job_of, opened, planned, run_experiment
 
     settings = load_config(config, scale, overrides)
-    folder = out / scale / settings.name
-    rows_file = folder / ROWS_FILE
-    with (
-        environment.limited_memory(memory_limit),
-        parallel.threads(threads),
-        Progress() as progress,
-        open_data(settings, progress) as features,
-    ):
-        runner = experiment_runner(settings.experiment)
-        plan = runner.make_plan(settings, scale, features, rows_file, rerun=rerun)
-        progress.message(plan.headline)
+    resources = Resources(threads, memory_limit)
+    with Progress() as progress, opened(settings, resources, progress) as experiment:
+        job = job_of(experiment, scale, out, typed, rerun=rerun, timeout=timeout)
+        progress.message(experiment.headline)
         if dry_run:
-            progress.show_plan(plan)
+            progress.show_plan(planned(experiment, job), resources.memory_limit)
             return
-        make_folder(folder)
+        make_folder(job.folder)
         with stoppable(progress.message):
-            plan = runner.run_plan(plan, rows_file, progress, rerun=rerun, timeout=timeout)
-        write_about(folder, _about(settings, plan, command_line("run", config, scale=scale, set=overrides)))
-        rows = load_experiment(folder).rows
-        environment.write_description(folder / "environments.json")
-        files = write_report(rows, settings, folder)
-        progress.show_result(rows, files)
-        progress.show_verdicts(verdicts_on(rows))
-    if any(row["status"] in ("failed", "timeout") for row in rows):
+            outcome = run_experiment(experiment, job, progress)
+        rows = outcome.results.rows
+        if as_json:
+            import json
+
+            click.echo(json.dumps([row.to_json() for row in rows], indent=1))
+        else:
+            progress.show_report(outcome.report)
+            show_verdicts(judge([outcome.results]))
+        progress.show_end(rows, outcome.files)
+    if any(row.status in (FAILED, TIMEOUT) for row in rows):
         raise SystemExit(1)
-
-
-def _about(settings: "BaseConfig", plan: "BasePlan", typed: str) -> "About":
-    """Say what the rows of an experiment are, and what was typed to make them."""
-    from cbe_bench.core.results import About
-
-    return About(
-        title=settings.title,
-        experiment=settings.experiment,
-        scale=plan.scale,
-        command=typed,
-        config=settings.model_dump(mode="json"),
-        labels=plan.labels,
-    )

@@ -1,58 +1,28 @@
-"""The machine under the numbers: what it is, what it may use, what it used."""
+"""The machine under the numbers: what it is and what it used."""
 
 import hashlib
 import json
 import os
 import platform
-import resource
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from cbe_bench.core.cache import whole_file
+from cbe_bench.core.resources import machine_memory
 
 GIB = 1 << 30
-_LARGEST_MEMORY_LIMIT = 24 * GIB
 _PACKAGES = ("cbe-bench", "numpy", "scipy", "numba", "pyfftw", "scikit-learn", "h5py")
 
 
-_chosen_memory_limit: int | None = None
-
-
-@contextmanager
-def limited_memory(limit: int | None) -> Iterator[None]:
-    """Run a block of code under another memory limit (None: the default one)."""
-    global _chosen_memory_limit
-    before, _chosen_memory_limit = _chosen_memory_limit, limit
-    try:
-        yield
-    finally:
-        _chosen_memory_limit = before
-
-
-def memory_limit() -> int:
-    """Return the bytes a run may use: what the machine or its container has, at most 24 GiB, or what was chosen."""
-    return _chosen_memory_limit or _machine_memory()
-
-
-@cache
-def _machine_memory() -> int:
-    physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    limits = [physical, _LARGEST_MEMORY_LIMIT]
-    for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        try:
-            limits.append(int(Path(name).read_text()))
-        except (OSError, ValueError):
-            continue
-    return min(limits)
-
-
 def peak_memory() -> int:
-    """Return the largest resident size this process has had, in bytes."""
+    """Return the largest resident size this process has had, in bytes; 0 where the system does not say."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 
@@ -63,8 +33,11 @@ def describe() -> dict[str, Any]:
     return {
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
-        "memory_gib": round(_machine_memory() / GIB, 1),
+        "memory_gib": round(machine_memory() / GIB, 1),
         "system": f"{platform.system()} {platform.machine()}",
+        "vector_extensions": _vector_extensions(),
+        "compiled_for": _compiler_target(),
+        "blas": _blas_kernels(),
         "python": platform.python_version(),
         **{name: version(name) for name in _PACKAGES},
     }
@@ -74,6 +47,33 @@ def describe() -> dict[str, Any]:
 def environment_id() -> str:
     """Return a short name for `describe()`: equal for equal machines and libraries."""
     return hashlib.sha256(json.dumps(describe(), sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _blas_kernels() -> list[str]:
+    """Return library, version and kernels of every BLAS in use: they decide the last bits of matrix products."""
+    import numpy.linalg  # noqa: F401 - loads its BLAS
+    import scipy.linalg  # noqa: F401 - loads its own
+    from threadpoolctl import threadpool_info
+
+    found = (pool for pool in threadpool_info() if pool["user_api"] == "blas")
+    return sorted(
+        {" ".join(str(pool.get(key)) for key in ("internal_api", "version", "architecture")) for pool in found}
+    )
+
+
+def _vector_extensions() -> list[str]:
+    """Return the vector extensions of the processor that NumPy makes use of."""
+    import numpy
+
+    extensions = numpy.show_config(mode="dicts").get("SIMD Extensions", {})
+    return [*extensions.get("baseline", ()), *extensions.get("found", ())]
+
+
+def _compiler_target() -> str:
+    """Return the processor that numba compiles for."""
+    import llvmlite.binding
+
+    return os.environ.get("NUMBA_CPU_NAME") or str(llvmlite.binding.get_host_cpu_name())
 
 
 def _cpu_model() -> str:

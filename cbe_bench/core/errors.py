@@ -5,7 +5,13 @@ from difflib import get_close_matches
 
 
 class InputError(ValueError):
-    """Bad input, told in one line; the command line shows it and exits with code 2."""
+    """Bad input, described in one line; the command line shows it and exits with code 2.
+
+    What a user wrote may be part of the message; line breaks in it become spaces.
+    """
+
+    def __init__(self, message: object) -> None:
+        super().__init__(" ".join(str(message).splitlines()))
 
 
 def did_you_mean(found: str, allowed: Iterable[str]) -> str:

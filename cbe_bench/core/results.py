@@ -1,91 +1,194 @@
-"""Result rows: one JSON object a line, appended the moment a cell ends, never rewritten.
+"""Result rows: typed records, one JSON object a line, appended the moment a cell ends and never rewritten.
 
-A row says all that decided its value, and its key is a hash over just that. A later row of the same key
-replaces an earlier one when read. A last line torn by a crash is ignored and does not spoil the next.
+A cell is described by a `Spec`: everything that decides its value. The key of its row is a hash of the spec and of the
+version of the code that computes it, so a row made for another spec, other data or by other code is never taken for
+it. A later row of the same key replaces an earlier one when rows are read; a last line torn by a crash is skipped.
 
-An experiment is a folder with its rows and a file that says what it was: its title, its configuration, the command that
-makes it again, and which of the rows are its own. A folder of results has one such folder for each experiment.
+The results of an experiment are a folder with its rows and a description: its title, its configuration, the command
+that runs it again, and the keys of its own rows.
 """
 
 import hashlib
 import json
+import logging
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from cbe_bench.core.cache import whole_file
 from cbe_bench.core.errors import InputError
 
-Row = dict[str, Any]
+ROWS_FILE, DESCRIPTION_FILE = "rows.jsonl", "experiment.json"
+OK, SKIPPED, FAILED, TIMEOUT = "ok", "skipped", "failed", "timeout"
+DATA_KINDS = {"synthetic": "synthetic surrogate", "real": "real data", "user": "user's file"}
+"""Kinds of features, as they are called beside every result."""
+_ATTACHED = ("label",)
+"""Fields that are not stored: the description of the experiment has them."""
 
-ROWS_FILE, ABOUT_FILE = "rows.jsonl", "experiment.json"
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class About:
-    """What an experiment that has been run was."""
+class Spec:
+    """Everything that decides the value of a cell; subclasses add the fields of their kind."""
 
+    def key(self, code: str) -> str:
+        """Return the hash of the spec, as computed by this version of the code."""
+        content = [type(self).__name__, asdict(self), code]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunMetadata:
+    """How a row came about: the machine, the moment, the cost."""
+
+    environment: str
+    """The id of the machine and its libraries, described in environments.json."""
+    threads: int
+    peak_memory_bytes: int
+    ended: str
+    """UTC time in ISO format."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row(RunMetadata):
+    """What every row has; a kind of experiment adds its spec and its metrics.
+
+    Metrics have defaults, NaN or nothing, which they keep where the cell did not end well.
+    """
+
+    type: ClassVar[str]
+    """What the lines of this class are called in the file."""
+
+    key: str
+    code: str
+    """The version of the code that computed the value."""
+    status: str
+    """ok, skipped, failed or timeout."""
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+    """Warnings raised while the cell ran."""
+    data: str = ""
+    data_kind: str = ""
+    """real, user, synthetic, or empty where no features were used."""
+    wall_s: float = 0.0
+    memory_estimate_bytes: int = 0
+    """The memory the cell was expected to need."""
+    label: str = ""
+    """What tables and figures call it."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the cell ended with a value."""
+        return self.status == OK
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the row as it is stored: fields that have their default are left out."""
+        default = {field.name: field.default for field in fields(self)}
+        values = {
+            name: value
+            for name, value in asdict(self).items()
+            if name not in _ATTACHED and value is not default[name] and value != default[name]
+        }
+        return {"type": self.type, **values}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        """Read a stored row; ValueError where it has other fields or types."""
+        found = {name: value for name, value in values.items() if name != "type"}
+        if unknown := found.keys() - {field.name for field in fields(cls)}:
+            raise ValueError(f"unknown fields {', '.join(sorted(unknown))}")
+        row: Self = _adapter(cls).validate_python(found)  # type: ignore[arg-type]
+        return row
+
+
+@cache
+def _adapter(cls: Any) -> Any:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(cls)
+
+
+RowTypes = Mapping[str, type[Row]]
+"""The classes of rows by what their lines are called."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Description:
+    """What an experiment is."""
+
+    name: str
     title: str
-    experiment: str
-    """Its kind: retrieval, angles, time, ..."""
+    kind: str
+    """retrieval, classification, angles, timing, ..."""
     scale: str
     command: str
-    """What to type to make it again."""
-    config: Row
+    """What to type to run it again."""
+    section: str = ""
+    """Where on the page it stands."""
+    order: float = 0.0
+    """Its place among the experiments of its section."""
+    config: dict[str, Any]
     """Its configuration with every key, defaults included."""
     labels: dict[str, str]
     """The keys of its rows, and what tables and figures call the method of each."""
 
 
 @dataclass(frozen=True)
-class Experiment:
-    """Results of one experiment, as they lie in a folder: only its own rows, each with its `label`."""
+class Results:
+    """The results of one experiment: its own rows only, each with its label."""
 
     folder: Path
-    about: About
-    rows: list[Row]
+    description: Description
+    rows: list[Any]
+    """Rows of the classes of its kind."""
 
     @property
     def name(self) -> str:
-        """What the experiment is called: the name of its folder."""
+        """The name of its folder."""
         return self.folder.name
 
+    @property
+    def kind(self) -> str:
+        """The kind of the experiment."""
+        return self.description.kind
 
-def write_about(folder: Path, about: About) -> None:
-    """Say in the folder of an experiment what it was."""
-    with whole_file(folder / ABOUT_FILE) as temporary:
-        temporary.write_text(json.dumps(vars(about), indent=1) + "\n")
+
+def write_description(folder: Path, description: Description) -> None:
+    """Write what the experiment in a folder is."""
+    with whole_file(folder / DESCRIPTION_FILE) as temporary:
+        temporary.write_text(json.dumps(asdict(description), indent=1) + "\n")
 
 
-def load_experiment(folder: Path) -> Experiment:
-    """Read the experiment in a folder."""
-    path = folder / ABOUT_FILE
+def load_description(folder: Path) -> Description:
+    """Read what the experiment in a folder is."""
+    path = folder / DESCRIPTION_FILE
     try:
-        about = About(**json.loads(path.read_text()))
+        values = json.loads(path.read_text())
+        description = Description(**values)
+        if not isinstance(description.labels, dict) or not isinstance(description.config, dict):
+            raise ValueError("labels and config must be objects")
     except FileNotFoundError:
-        raise InputError(f"{folder}: holds no experiment: there is no {ABOUT_FILE}") from None
+        raise InputError(f"{folder}: no experiment there: it has no {DESCRIPTION_FILE}") from None
     except (ValueError, TypeError) as error:
         raise InputError(f"{path}: does not describe an experiment ({error})") from None
-    rows = load_rows(folder / ROWS_FILE)
-    return Experiment(folder, about, [{**r, "label": about.labels[r["key"]]} for r in rows if r["key"] in about.labels])
+    return description
 
 
-def load_experiments(folder: Path) -> list[Experiment]:
-    """Read all experiments of a folder of results, by name."""
-    if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder")
-    return [load_experiment(path.parent) for path in sorted(folder.glob(f"*/{ABOUT_FILE}"))]
-
-
-def cell_key(identity: Row) -> str:
-    """Hash all that decides a cell's value."""
-    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:24]
+def load_results(folder: Path, types: RowTypes) -> Results:
+    """Read the results in a folder."""
+    description = load_description(folder)
+    rows = load_rows(folder / ROWS_FILE, types)
+    own = [replace(row, label=description.labels[row.key]) for row in rows if row.key in description.labels]
+    return Results(folder, description, own)
 
 
 def append_row(path: Path, row: Row) -> None:
     """Add a row to the file, on disk when this returns."""
-    line = json.dumps(row, sort_keys=False) + "\n"
+    line = json.dumps(row.to_json()) + "\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab+") as file:
         if file.tell() > 0:
@@ -97,20 +200,28 @@ def append_row(path: Path, row: Row) -> None:
         os.fsync(file.fileno())
 
 
-def load_rows(path: Path) -> list[Row]:
-    """Read the latest row of every key, in the order the keys first appeared; no file means no rows."""
+def load_rows(path: Path, types: RowTypes) -> list[Row]:
+    """Read the latest row of every key, in the order in which keys first appear; no file means no rows.
+
+    Lines that do not fit the classes, as those of other versions of the suite, are counted in a warning and not used.
+    """
     if not path.is_file():
         return []
     rows: dict[str, Row] = {}
-    lines = path.read_bytes().split(b"\n")
-    for number, line in enumerate(lines, start=1):
+    foreign = 0
+    for line in path.read_bytes().split(b"\n"):
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            values = json.loads(line)
         except ValueError:
             continue  # torn by a crash
-        if not isinstance(row, dict) or not {"key", "status"} <= row.keys():
-            raise InputError(f"{path}: line {number} is not a result row")
-        rows[row["key"]] = row
+        try:
+            row = types[values["type"]].from_json(values)
+        except (ValueError, KeyError, TypeError):
+            foreign += 1
+            continue
+        rows[row.key] = row
+    if foreign:
+        logger.warning("%s: %d rows were made by another version and are not used", path, foreign)
     return list(rows.values())

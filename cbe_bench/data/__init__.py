@@ -1,1 +1,1 @@
-"""Feature files in every form, how they are split and prepared, and who the true neighbours are."""
+"""Feature files in every format, how they are split and preprocessed, and their exact neighbours."""

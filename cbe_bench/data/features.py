@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from cbe_bench.core.cache import cache_directory, remember
 from cbe_bench.core.errors import InputError
+from cbe_bench.kernels.products import squared_norms
 
 Matrix = NDArray[np.float32]
 
@@ -91,8 +92,25 @@ class FileFeatures(Features):
         return str(self.path)
 
     def content_hash(self) -> str:
-        """Return the hash of the file's bytes, remembered as long as its size and time do not change."""
-        return file_hash(self.path)
+        """Return the hash of the file's bytes, cached as long as its size and time do not change.
+
+        Of features built from images of known content it is the hash of recipe, images and visual words instead: the
+        same wherever they were built, whatever the version of the file format.
+        """
+        return self._recipe_hash() or file_hash(self.path)
+
+    def _recipe_hash(self) -> str | None:
+        described = self.describe()
+        recipe, words = described.get("recipe"), described.get("words_sha256")
+        if not isinstance(recipe, dict) or not _is_sha256(recipe.get("images")) or not _is_sha256(words):
+            return None
+        if (recipe.get("rows"), recipe.get("n_features")) != (self.n_rows, self.n_features):
+            return None
+        return hashlib.sha256(json.dumps([recipe, words], sort_keys=True).encode()).hexdigest()
+
+
+def _is_sha256(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"[0-9a-f]{64}", value) is not None
 
 
 def file_hash(path: Path) -> str:
@@ -101,7 +119,7 @@ def file_hash(path: Path) -> str:
     identity = [str(path.resolve()), status.st_size, status.st_mtime_ns]
     name = hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:24]
     kept = cache_directory() / "hashes" / name
-    if kept.is_file() and re.fullmatch(r"[0-9a-f]{64}", known := kept.read_text()):
+    if kept.is_file() and _is_sha256(known := kept.read_text()):
         return known
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -111,7 +129,7 @@ def file_hash(path: Path) -> str:
 
 def check_values(block: Matrix, rows: NDArray[np.int64], source: str) -> NDArray:
     """Return the l2 norm of each row, or tell which rows hold NaN, infinity or nothing but zeros."""
-    norms = np.sqrt(np.einsum("ij,ij->i", block, block, dtype=np.float64))
+    norms = np.sqrt(squared_norms(block))
     for bad, what in ((~np.isfinite(norms), "NaN or infinite values"), (norms == 0, "only zeros")):
         if bad.any():
             found = rows[bad]

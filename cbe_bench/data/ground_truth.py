@@ -1,8 +1,9 @@
 """The true nearest neighbours, exactly, in one pass over the database.
 
-Single-precision matrix products screen each block; every row that could still be among the nearest, allowing for
-the rounding of that product, is scored again in double precision while the block is at hand. The result is the
-exact ranking of the float32 vectors, ties to the lower row, whatever the size of the blocks.
+Single-precision matrix products screen each block; of every row that could still be among the nearest, allowing for
+the largest possible rounding error of that product, the distance is computed in double precision, in a fixed order,
+while the block is at hand. The ranking is that of the float32 vectors by these distances, ties to the lower row: it
+does not depend on blocks, threads, BLAS or the processor.
 """
 
 import io
@@ -14,6 +15,7 @@ from cbe_bench.core.cache import cache_directory, remember
 from cbe_bench.data.features import Matrix
 from cbe_bench.data.view import PreparedData, Tick
 from cbe_bench.kernels.parallel import for_slices
+from cbe_bench.kernels.products import squared_distances, squared_norms
 
 _QUERIES_AT_ONCE = 128
 
@@ -54,34 +56,37 @@ def stated_neighbours(data: PreparedData, k: int) -> NDArray[np.int64] | None:
 
 def _search(data: PreparedData, k: int, tick: Tick | None) -> NDArray[np.int64]:
     queries = data.queries()
-    scores = np.full((len(queries), k), -np.inf)
+    distances = np.full((len(queries), k), np.inf)
     rows = np.full((len(queries), k), -1, np.int64)
     for part, block in data.database_blocks(tick):
-        norms = np.einsum("ij,ij->i", block, block, dtype=np.float64)
+        norms = squared_norms(block)
 
         def scan(some: slice, block: Matrix = block, norms: NDArray = norms, first: int = part.start) -> None:
             for i, product in enumerate(queries[some] @ block.T, start=some.start):
-                _merge(queries[i], block, product, norms, first, scores[i], rows[i])
+                _merge(queries[i], block, norms - 2.0 * product, first, distances[i], rows[i])
 
         for_slices(scan, len(queries), _QUERIES_AT_ONCE, blas=True)
     return rows
 
 
 def _merge(
-    query: Matrix, block: Matrix, product: Matrix, norms: NDArray, first: int, scores: NDArray, rows: NDArray
+    query: Matrix, block: Matrix, screened: NDArray[np.float64], first: int, distances: NDArray, rows: NDArray
 ) -> None:
-    """Bring one query's k best up to date with one block; the score is 2 x.q - x.x, largest for the nearest."""
-    k = len(scores)
-    screened = 2.0 * product - norms
-    slack = 16 * np.sqrt(len(query)) * np.finfo(np.float32).eps
-    bar = scores[-1]
+    """Bring one query's k nearest up to date with one block.
+
+    `screened` is |x|^2 - 2 x.q, the squared distance less |q|^2. For vectors of unit length its error is at most
+    2 d u / (1 - d u), u = 2^-24, in whatever order the product was added up.
+    """
+    k, square = len(distances), float(squared_norms(query[None])[0])
+    relative = len(query) * 2.0**-24
+    error = 2.1 * relative / (1 - relative)  # norms may be above one by rounding
+    bar = distances[-1] - square
     if len(screened) > k:
-        bar = max(bar, np.partition(screened, -k)[-k] - slack)
-    candidates = np.flatnonzero(screened >= bar - slack)
+        bar = min(bar, np.partition(screened, k - 1)[k - 1] + error)
+    candidates = np.flatnonzero(screened <= bar + error)
     if not len(candidates):
         return
-    exact = 2.0 * (block[candidates].astype(np.float64) @ query.astype(np.float64)) - norms[candidates]
-    all_scores = np.concatenate([scores, exact])
+    all_distances = np.concatenate([distances, squared_distances(query, block, candidates)])
     all_rows = np.concatenate([rows, candidates + first])
-    best = np.lexsort((all_rows, -all_scores))[:k]
-    scores[:], rows[:] = all_scores[best], all_rows[best]
+    best = np.lexsort((all_rows, all_distances))[:k]
+    distances[:], rows[:] = all_distances[best], all_rows[best]

@@ -1,4 +1,4 @@
-"""What is in a feature file, and whether it can be used: one pass over all rows."""
+"""Statistics of a feature file, and whether it can be used: one pass over all rows."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -31,28 +31,41 @@ class Findings:
     """Rows equal to an earlier one."""
     norms: tuple[float, float, float] = (np.nan, np.nan, np.nan)
     """Least, median and largest l2 norm of the other rows."""
-    spread: tuple[float, float, float] = (np.nan, np.nan, np.nan)
-    """Least, median and largest share of the largest coordinate in the norm: the rho of the theory."""
+    flatness: tuple[float, float, float] = (np.nan, np.nan, np.nan)
+    """Least, median and largest rho = max|x| / ||x||."""
     nonzero: float = np.nan
-    """Share of values that are not zero."""
+    """Fraction of values that are not zero."""
     labels: dict[str, int] | None = None
     """Rows of each label."""
     same_label: float = np.nan
-    """Share of rows, of a sample, whose nearest other row of the sample has their label."""
+    """Fraction of rows, of a sample, whose nearest other row of the sample has their label."""
     sampled: int = 0
 
     @property
     def problems(self) -> list[str]:
-        """What keeps the file from being used, a line each."""
+        """Why the file cannot be used, a line each."""
         found = ((self.not_finite, "NaN or infinite values"), (self.zero, "only zeros"))
         return [f"{_listed(rows)} {what}" for rows, what in found if rows]
 
 
 def inspect(features: Features, tick: Tick | None = None) -> Findings:
-    """Read all rows once and tell what they are like."""
+    """Read all rows once and return their statistics.
+
+    Parameters
+    ----------
+    features : Features
+        The rows.
+    tick : callable, optional
+        Called with the fraction of rows read, after every block.
+
+    Returns
+    -------
+    Findings
+        Unusable and duplicate rows, norms, flatness, density, labels.
+    """
     findings = Findings(features.n_rows, features.n_features)
     digests = np.empty(features.n_rows, np.uint64)
-    lengths, spreads, filled = [], [], 0
+    lengths, flatness, filled = [], [], 0
     for part in slices(features.n_rows, max(1, _BLOCK_BYTES // (4 * features.n_features))):
         block = features.read(np.arange(part.start, part.stop))
         norms, largest, nonzero = _measure(block, digests[part])
@@ -61,12 +74,12 @@ def inspect(features: Features, tick: Tick | None = None) -> Findings:
         findings.zero += (part.start + np.flatnonzero(norms == 0)).tolist()
         usable = finite & (norms > 0)
         lengths.append(norms[usable])
-        spreads.append(largest[usable] / norms[usable])
+        flatness.append(largest[usable] / norms[usable])
         filled += int(nonzero.sum())
         if tick:
             tick(part.stop / features.n_rows)
     findings.duplicates = _repeated(digests)
-    findings.norms, findings.spread = _range(lengths), _range(spreads)
+    findings.norms, findings.flatness = _range(lengths), _range(flatness)
     findings.nonzero = filled / (features.n_rows * features.n_features)
     labels = features.labels()
     if labels is not None:
@@ -85,9 +98,9 @@ def _measure(block: Matrix, digests: NDArray[np.uint64]) -> tuple[NDArray, NDArr
     def measure(some: slice) -> None:
         rows = block[some]
         with np.errstate(invalid="ignore", over="ignore"):
-            norms[some] = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
+            norms[some] = _norms(rows)
             largest[some] = np.abs(rows).max(axis=1)
-        nonzero[some] = np.count_nonzero(rows, axis=1)
+            nonzero[some] = np.count_nonzero(rows, axis=1)
         shortened = b"".join(hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in rows)
         digests[some] = np.frombuffer(shortened, np.uint64)
 
@@ -95,8 +108,14 @@ def _measure(block: Matrix, digests: NDArray[np.uint64]) -> tuple[NDArray, NDArr
     return norms, largest, nonzero
 
 
+def _norms(rows: Matrix) -> NDArray[np.float64]:
+    """Return the l2 norm of each row, in double precision: squares of large float32 values overflow."""
+    norms: NDArray[np.float64] = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
+    return norms
+
+
 def _repeated(digests: NDArray[np.uint64]) -> list[int]:
-    """Return the places of digests that have appeared before."""
+    """Return the positions of digests that have appeared before."""
     again = np.ones(len(digests), bool)
     again[np.unique(digests, return_index=True)[1]] = False
     return np.flatnonzero(again).tolist()
@@ -107,7 +126,7 @@ def _nearest_labels(features: Features, labels: NDArray) -> tuple[int, float]:
     count = min(features.n_rows, _SAMPLED, max(2, _SAMPLE_BYTES // (4 * features.n_features)))
     rows = np.sort(np.random.default_rng(0).choice(features.n_rows, count, replace=False))
     X = features.read(rows)
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    X /= _norms(X)[:, None]
     nearest = np.empty(count, np.int64)
 
     def search(some: slice) -> None:

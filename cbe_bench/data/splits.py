@@ -1,4 +1,4 @@
-"""Which rows are queries, database and learning set, and how they are prepared.
+"""Which rows are queries, database and training set, and how they are preprocessed.
 
 Two protocols: the one the paper describes, and the one its authors' released code ran.
 """
@@ -14,7 +14,7 @@ from cbe_bench.core.errors import InputError
 
 @dataclass(frozen=True)
 class Protocol:
-    """How features are prepared, and what an experiment may use of them."""
+    """How features are preprocessed, and what an experiment may use of them."""
 
     centre: bool = False
     """Subtract the mean of the database from every row before scaling to unit length."""
@@ -47,7 +47,7 @@ PROTOCOLS = {
 
 @dataclass(frozen=True)
 class Split:
-    """Rows of a file by their use; `learn` counts within `database`, of which it is a part."""
+    """Row indices of a file by their use; `learn`, the training set, indexes `database`."""
 
     queries: NDArray[np.int64]
     database: NDArray[np.int64]
@@ -57,11 +57,31 @@ class Split:
 def make_split(
     n_rows: int, *, database: int, learn: int, queries: int, least: int, seed: int, source: str, own_queries: int = 0
 ) -> Split:
-    """Draw a split from a seed: queries first, then up to `database` of the other rows, then `learn` of those.
+    """Draw a split from a seed: queries first, then the database from the other rows, then the training set from it.
 
-    The database is every row that is not a query where the file has no more than that; `least` is the smallest
-    database that makes sense, and what is learned from is at most all of it. Where the last rows of the file are its
-    own queries, queries are drawn from them alone.
+    Parameters
+    ----------
+    n_rows : int
+        Rows of the file.
+    database : int
+        The most rows of the database; every row that is not a query where the file has no more.
+    learn : int
+        Rows of the training set, at most the whole database.
+    queries : int
+        Rows used as queries.
+    least : int
+        The smallest database that makes sense.
+    seed : int
+        Decides the split.
+    source : str
+        What error messages begin with.
+    own_queries : int
+        How many of the last rows are meant as queries; queries are then drawn from them alone.
+
+    Returns
+    -------
+    Split
+        Row indices, sorted.
     """
     queries = min(queries, own_queries) if own_queries else queries
     others = n_rows - (own_queries or queries)
@@ -86,17 +106,17 @@ def make_split(
 
 @dataclass(frozen=True)
 class ClassSplit:
-    """Rows of a file by their use in classification, and the class of each, counted from 0."""
+    """Row indices of a file by their use in classification, and the class of each, counted from 0."""
 
     names: NDArray
     """The labels of the classes, as the file has them."""
     train: NDArray[np.int64]
     train_classes: NDArray[np.int64]
     held: NDArray[np.int64]
-    """Rows that are not trained on: those for validation and those for the test."""
+    """Held-out rows: those for validation and those for the test."""
     held_classes: NDArray[np.int64]
     is_test: NDArray[np.bool_]
-    """Which of the held rows are for the test."""
+    """Which of the held-out rows are for the test."""
 
 
 def make_class_split(
@@ -109,9 +129,25 @@ def make_class_split(
     seed: int,
     source: str,
 ) -> ClassSplit:
-    """Draw so many rows of each class for training, validation and test.
+    """Draw rows of each class for training, validation and test.
 
-    Where there are more classes than asked for, some are drawn, the same for every seed.
+    Parameters
+    ----------
+    labels : array (n_rows,) or None
+        The class of every row.
+    classes : int or None
+        How many classes to use; where the file has more, some are drawn, the same for every seed.
+    train, validation, test : int
+        Rows of each class.
+    seed : int
+        Decides the split.
+    source : str
+        What error messages begin with.
+
+    Returns
+    -------
+    ClassSplit
+        Row indices, sorted, and the class of each.
     """
     if labels is None:
         raise InputError(f"{source}: has no labels; classification needs the class of every row")

@@ -10,6 +10,9 @@ photos; `scripts/compare_stand_in.py` shows how far they do.
 
 Rows are drawn in blocks of 256, each from its own seed, so any part of any size can be read in any order and a
 stand-in of 10 GB occupies no disk and no memory.
+
+The values are the same bits on every machine: descriptions and what they are multiplied by are multiples of powers of
+two, so coarse that BLAS adds up their products exactly, and all else is drawn and computed one value at a time.
 """
 
 import hashlib
@@ -25,13 +28,15 @@ from cbe_bench.data.features import Features, Matrix
 from cbe_bench.kernels.parallel import for_slices, slices
 from cbe_bench.kernels.random import fill_gaussian
 
-_VERSION = 3
+_VERSION = 4
 """Part of the content hash: to be raised by any change that changes the numbers."""
 _BLOCK = 256
 _NOISE_ROWS = 8
 """Rows whose noise is drawn at once: it stays in cache."""
 _WORD = 128
 _LATENT = 400
+_LATENT_STEP, _WEIGHT_STEP = 2.0**-5, 2.0**-13
+"""Descriptions and weights are multiples of these: the 400 terms of a product, below 64 together, are exact."""
 _DECAY = 0.4
 """The strength of the i-th part of a description is i to minus this."""
 _CLASSES = 100
@@ -69,11 +74,11 @@ class SyntheticFeatures(Features):
         rng = self._rng(0)
         words = -(-n_features // _WORD)
         strength = np.arange(1, _LATENT + 1) ** -_DECAY
-        strength /= np.linalg.norm(strength)
-        self._centres = rng.standard_normal((_CLASSES, _LATENT)).astype(np.float32)
-        self._word_bias = (_WORD_BIAS * rng.standard_normal(words)).astype(np.float32)
-        self._presence = (rng.standard_normal((_LATENT, words)) * strength[:, None]).astype(np.float32)
-        self._residuals = (rng.standard_normal((_LATENT, n_features)) * strength[:, None]).astype(np.float32)
+        strength = (strength / np.sqrt(np.sum(strength**2))).round(9)[:, None]
+        self._centres = _gaussian(rng, _CLASSES, _LATENT)
+        self._word_bias = np.float32(_WORD_BIAS) * _gaussian(rng, 1, words)[0]
+        self._presence = _rounded(_gaussian(rng, _LATENT, words) * strength, _WEIGHT_STEP)
+        self._residuals = _rounded(_gaussian(rng, _LATENT, n_features) * strength, _WEIGHT_STEP)
 
     def _rng(self, *purpose: int) -> np.random.Generator:
         return np.random.default_rng([self.seed, _VERSION, zlib.crc32(self.name.encode()), *purpose])
@@ -109,16 +114,16 @@ class SyntheticFeatures(Features):
     def _describe(self, block: int) -> tuple[Matrix, NDArray[np.int64]]:
         rng = self._rng(1, block)
         classes = rng.integers(0, _CLASSES, _BLOCK)
-        own = rng.standard_normal((_BLOCK, _LATENT), dtype=np.float32)
+        own = _gaussian(rng, _BLOCK, _LATENT)
         latent = np.sqrt(_CLASS_SHARE) * self._centres[classes] + np.sqrt(1 - _CLASS_SHARE) * own
-        return latent.astype(np.float32), classes
+        return _rounded(latent, _LATENT_STEP), classes
 
     def _draw(self, block: int) -> Matrix:
         latent, _ = self._describe(block)
         rng = self._rng(2, block)
         presence = np.sqrt(_DESCRIBED) * (latent @ self._presence) + self._word_bias
-        presence += np.sqrt(1 - _DESCRIBED) * rng.standard_normal(presence.shape, dtype=np.float32)
-        presence += _IMAGE_BIAS * rng.standard_normal((_BLOCK, 1), dtype=np.float32)
+        presence += np.sqrt(1 - _DESCRIBED) * _gaussian(rng, *presence.shape)
+        presence += _IMAGE_BIAS * _gaussian(rng, _BLOCK, 1)
         shown = presence >= _BAR
         shown[~shown.any(axis=1)] = True  # an image of few words shows at least one
         values = latent @ self._residuals
@@ -129,16 +134,28 @@ class SyntheticFeatures(Features):
         return values
 
 
-_BAR = NormalDist(sigma=np.sqrt(1 + _WORD_BIAS**2 + _IMAGE_BIAS**2)).inv_cdf(1 - _SHOWN)
+def _gaussian(rng: np.random.Generator, *shape: int) -> Matrix:
+    out = np.empty(shape, np.float32)
+    fill_gaussian(rng, out)
+    return out
+
+
+def _rounded(values: NDArray, step: float) -> Matrix:
+    """Return the nearest multiples of a step, a power of two."""
+    return (np.rint(values / step) * step).astype(np.float32)
+
+
+_BAR = round(NormalDist(sigma=np.sqrt(1 + _WORD_BIAS**2 + _IMAGE_BIAS**2)).inv_cdf(1 - _SHOWN), 9)
 """A word is shown whose presence reaches this."""
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc"})
+@njit(nogil=True, cache=True)
 def _finish(values, noise, shown):  # type: ignore[no-untyped-def]
     """Add the noise, clear words not shown, take signed square roots, scale to unit length."""
     n, d = values.shape
+    sums = np.empty(_WORD, np.float32)
     for i in range(n):
-        total = np.float32(0)
+        sums[:] = 0  # one for each place in a word: they are added side by side, in a fixed order
         for start in range(0, d, _WORD):
             word = values[i, start : start + _WORD]
             if not shown[i, start // _WORD]:
@@ -148,6 +165,9 @@ def _finish(values, noise, shown):  # type: ignore[no-untyped-def]
             for j in range(len(word)):
                 value = word[j] + np.float32(_NOISE) * own[j]
                 size = abs(value)
-                total += size
+                sums[j] += size
                 word[j] = np.copysign(np.sqrt(size), value)
+        total = 0.0
+        for j in range(_WORD):
+            total += sums[j]
         values[i] *= np.float32(1 / np.sqrt(total))

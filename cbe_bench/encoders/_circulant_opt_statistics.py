@@ -22,7 +22,6 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.core.environment import memory_limit
 from cbe_bench.encoders._circulant_opt_passes import Buffers, PairTransform, Spectra, Sums, Wanted, add_statistics
 from cbe_bench.kernels.fft.circulant_long import Shape, matrix_shape
 from cbe_bench.kernels.fft.column_fft import column_plan
@@ -57,6 +56,8 @@ class CirculantStatistics:
         The sign flips, -1 and +1.
     n_bits : int
         Bits of a code, at most d; the other signs of R x count as zero.
+    cache_bytes : int
+        Memory for spectra cached from one pass to the next; the sums do not depend on it.
 
     Attributes
     ----------
@@ -66,10 +67,10 @@ class CirculantStatistics:
         Signs of all codes together.
     """
 
-    def __init__(self, X: NDArray, signs: NDArray, n_bits: int) -> None:
+    def __init__(self, X: NDArray, signs: NDArray, n_bits: int, cache_bytes: int = 0) -> None:
         self.d = d = len(signs)
         self.n_signs = len(X) * n_bits
-        self._X = X
+        self._X, self._cache_bytes = X, cache_bytes
         self._shape = n1, n2 = matrix_shape(2 * d) or Shape(1, d)
         width = 2 * LANES * -(-n2 // LANES)
         self._row = width + 2 * PADDING
@@ -91,7 +92,7 @@ class CirculantStatistics:
     def first(self, spectrum: NDArray) -> Totals:
         """Return m, and c as `correlations` does, in one pass; spectra are cached for those to come."""
         shape = self._cached.shape[1:]
-        n_pairs = min(-(-len(self._X) // 2), cached_bytes() // (4 * prod(shape)))
+        n_pairs = min(-(-len(self._X) // 2), self._cache_bytes // (4 * prod(shape)))
         self._cached = aligned_empty((n_pairs, *shape), np.float32)
         wanted = Wanted(True, True, self._in_transform_order(spectrum))
         return self._totals(self._X.__getitem__, len(self._X), wanted, Spectra(self._cached, False))
@@ -174,14 +175,14 @@ def _blocks_at_once(d: int) -> int:
     return thread_count() * (8 if d <= _MANY_BLOCKS else 1)
 
 
-def cached_bytes() -> int:
-    """Return the memory for spectra cached from one pass to the next."""
-    return min(_CACHED_BYTES, memory_limit() // 8)
+def spectrum_cache_bytes(memory_limit: int) -> int:
+    """Return the memory for spectra cached from one pass to the next, of all that may be used."""
+    return min(_CACHED_BYTES, memory_limit // 8)
 
 
-def statistics_bytes(d: int) -> int:
-    """Estimate the bytes that statistics take beside the rows."""
+def statistics_bytes(d: int, n_rows: int, cache_bytes: int, *, pairs: bool) -> int:
+    """Estimate the bytes that statistics, also of pairs of rows, take beside the rows, in single precision."""
     length = d + 2 * LANES * (1 + d // LANES**2)
     sums, scratch = 12 * length * (_blocks_at_once(d) + 4), 20 * length * thread_count()
-    some_rows = 28 * max(_MOST_VALUES, 2 * d) * thread_count()  # two rows, in double precision, and what they differ by
-    return sums + scratch + some_rows + cached_bytes() + 100 * length
+    differences = 12 * max(_MOST_VALUES, 2 * d) * thread_count() if pairs else 0  # and the two rows of each
+    return sums + scratch + differences + min(cache_bytes, 4 * d * (n_rows + 1)) + 100 * length

@@ -8,17 +8,22 @@ positive, the largest alone is taken.)
 
 Learning raises sum_i (b_i / |b_i|).(R' x_i), over the codes and over R with R' R = I, in turns, each exactly:
 R = polar(X' (b_i / |b_i|)). Meant for data without negative values, such as counts, compared by angle.
+
+Codes depend on sums over whole vectors, so one rounding more or less can change every bit that follows: everything is
+computed in double precision, where it does not happen.
 """
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.encoders.base import register
-from cbe_bench.encoders.rotation import USUAL_ROWS, LearnedRotation
+from cbe_bench.encoders.base import N_TRAIN, register
+from cbe_bench.encoders.rotation import LearnedRotation
+from cbe_bench.encoders.state import Field, Shapes
 from cbe_bench.kernels.bits import Codes
 from cbe_bench.kernels.orthogonal import cross_products, polar, random_orthonormal
 from cbe_bench.kernels.parallel import for_slices
-from cbe_bench.kernels.products import products
 
 
 def angular_margins(values: NDArray) -> NDArray:
@@ -31,7 +36,7 @@ def angular_margins(values: NDArray) -> NDArray:
     margins = values - half_means.astype(values.dtype)[:, None]
     for row in np.flatnonzero(descending[:, 0] < 0):
         largest = values[row].argmax()
-        margins[row] = np.minimum(values[row] - values[row, largest], -np.finfo(values.dtype).tiny)
+        margins[row] = np.minimum(values[row] - values[row, largest], -np.finfo(np.float32).tiny)
         margins[row, largest] = 0
     return margins
 
@@ -55,19 +60,20 @@ class AQBC(LearnedRotation):
         The columns of R.
     """
 
-    def _fit(self, X: NDArray, seed: int) -> None:
-        start = random_orthonormal(np.random.default_rng(seed), (self.n_bits_, X.shape[1]), X.dtype)
-        self.components_ = start.astype(np.float32)
+    def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
+        X = X.astype(np.float64, copy=False)
+        self.components_ = random_orthonormal(rng, (self.n_bits_, X.shape[1]), X.dtype)
         codes = np.empty((0, 0), np.uint8)
         for _ in range(self.n_iter):
             before, codes = codes, self._encode(X)
             if np.array_equal(codes, before):
                 break
-            self.components_ = polar(cross_products(self._normalised(codes, X.dtype), X)).astype(np.float32)
+            self.components_ = polar(cross_products(self._normalised(codes), X))
+        self.components_ = self.components_.astype(np.float32)
 
-    def _normalised(self, codes: Codes, dtype: np.dtype) -> NDArray:
+    def _normalised(self, codes: Codes) -> NDArray[np.float64]:
         """Return the codes b as rows b / |b|."""
-        out = np.empty((len(codes), self.n_bits_), dtype)
+        out = np.empty((len(codes), self.n_bits_))
 
         def normalise(part: slice) -> None:
             ones = np.unpackbits(codes[part], axis=1, count=self.n_bits_, bitorder="little")
@@ -78,18 +84,22 @@ class AQBC(LearnedRotation):
 
     def _project(self, X: NDArray) -> NDArray:
         out = np.empty((len(X), self.n_bits_), X.dtype)
-        components = self.components_.astype(X.dtype, copy=False)
+        components = self.components_.astype(np.float64, copy=False)
 
         def project(part: slice) -> None:
-            out[part] = angular_margins(products(X[part], components))
+            out[part] = angular_margins(X[part] @ components.T)
 
         for_slices(project, len(X), self._task_rows(), blas=True)
         return out
 
-    def memory_bytes(self, n_features: int) -> int:
-        """Estimate the bytes needed to fit, on up to 10,000 rows, and to encode beside input and output."""
+    def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
+        components = Field("f4", (self.bits(n_features), n_features))
+        return super()._state_fields(n_features, shapes) | {"components_": components}
+
+    def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
+        """Estimate the bytes needed to fit and to encode beside input and output."""
         k = self.bits(n_features)
-        return 8 * (4 * n_features * k + 4 * k * k) + 4 * USUAL_ROWS * k + (1 << 27)
+        return 8 * (4 * n_features * k + 4 * k * k) + 8 * n_train * (n_features + k) + (1 << 27)
 
     def work(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector."""

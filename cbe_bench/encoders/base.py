@@ -1,93 +1,96 @@
 """What an encoder is: a scikit-learn transformer from real vectors to packed binary codes.
 
-A method states two things, how its parameters come about (`_fit`) and the real values whose signs are the code
-(`_project`). Everything else follows here: checking input, packing, +-1 output, saving.
+A method states two things, how its parameters are learned or drawn (`_fit`) and the real values whose signs are the
+code (`_project`). Everything else follows here: input checks, packing, +-1 output, saving. The other methods have
+defaults that are right for any method and may be replaced where there is something better to say.
 """
 
-import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from cbe_bench.core.cache import whole_file
 from cbe_bench.core.errors import InputError
+from cbe_bench.core.resources import Resources
+from cbe_bench.encoders.diagnostics import warn_of_problems
+from cbe_bench.encoders.inputs import check_rows, in_slices
+from cbe_bench.encoders.registry import register
+from cbe_bench.encoders.state import Field, Shapes
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, unpack_signs
-from cbe_bench.kernels.parallel import for_slices, slices
+from cbe_bench.kernels.parallel import slices
 
-REGISTRY: dict[str, type["Encoder"]] = {}
-AnyEncoder = TypeVar("AnyEncoder", bound=type["Encoder"])
+__all__ = ["ENCODE_VALUES", "N_TRAIN", "Encoder", "child_rng", "register", "seed_of"]
 
-_FLOATS = [np.float32, np.float64]
-_CHECK_VALUES = 1 << 22
-"""Numbers of a slice that is looked at for infinite ones."""
-_ENCODE_VALUES = 1 << 25
-"""Real values held at once while encoding: 128 MiB in float32."""
-
-
-def register(name: str) -> Callable[[AnyEncoder], AnyEncoder]:
-    """Make a class known to the suite under `name`."""
-
-    def add(cls: AnyEncoder) -> AnyEncoder:
-        if name in REGISTRY:
-            raise ValueError(f"two encoders are called {name!r}: {REGISTRY[name].__name__} and {cls.__name__}")
-        cls.name = name
-        REGISTRY[name] = cls
-        return cls
-
-    return add
+N_TRAIN = 10_000
+"""Rows of a training set as large as the paper's."""
+ENCODE_VALUES = 1 << 23
+"""Real values held at once while encoding: 32 MiB in single precision."""
+_SHAPE_ROWS = 1024
+"""Rows that an untrained method checks at most; it needs no more than their number of features."""
 
 
-class Encoder(TransformerMixin, BaseEstimator, ABC):
+class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """Real vectors to binary codes.
 
     Parameters
     ----------
     n_bits : int or None
-        Bits of a code; None means as many as there are features.
+        Code length k; None means as many bits as there are features.
     random_state : int, RandomState or None
         Decides every random draw.
 
     Attributes
     ----------
     n_bits_ : int
-        Bits of a code.
+        Code length k.
     n_features_in_ : int
-        Features of a vector.
+        Number of features d.
     """
 
     name: ClassVar[str]
     learns: ClassVar[bool] = False
-    """Whether `fit` looks at the values of its data or only at their number of features."""
+    """Whether the method is data-dependent: `fit` uses the values of its training set, not only their shape."""
+    linear: ClassVar[bool] = False
+    """Whether `project` is linear: project(x - m) = project(x) - project(m) up to rounding."""
     encodes_as: ClassVar[str | None] = None
-    """The method whose codes are made by the very same operations, on parameters that came about otherwise."""
+    """The method that encodes by the same operations, with parameters that were found in another way."""
 
     def __init__(self, n_bits: int | None = None, *, random_state: Any = None) -> None:
         self.n_bits = n_bits
         self.random_state = random_state
 
-    @abstractmethod
-    def _fit(self, X: NDArray, seed: int) -> None:
-        """Learn or draw the parameters, decided by X and `seed` alone."""
+    # What a method states
 
-    def _fit_supervised(self, X: NDArray, y: Any, seed: int) -> None:
-        """Learn with the labels of X, if there are any; to be replaced where they are of use."""
-        self._fit(X, seed)
+    @abstractmethod
+    def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
+        """Learn or draw the parameters, decided by X, y and `rng` alone.
+
+        Parameters
+        ----------
+        X : float32 or float64 array of shape (n, d)
+            The training set; of an untrained method only the number of features counts.
+        y : array-like of shape (n,) or None
+            Labels of the rows; most methods ignore them.
+        rng : numpy.random.Generator
+            Every draw comes from it, or from one of its children (`child_rng`).
+        """
 
     @abstractmethod
     def _project(self, X: NDArray) -> NDArray:
         """Return the (n, n_bits) real values whose signs are the codes, in the precision of X."""
 
+    # What a method may state
+
     def _encode(self, X: NDArray) -> Codes:
-        """Return the packed signs of the projections; to be replaced where there is a shorter way."""
+        """Return the packed signs of the projections."""
         codes = np.empty((len(X), code_bytes(self.n_bits_)), np.uint8)
-        for part in slices(len(X), max(1, _ENCODE_VALUES // self.n_bits_)):
+        for part in slices(len(X), max(1, ENCODE_VALUES // self.n_bits_)):
             codes[part] = pack_signs(self._project(X[part]))
         return codes
 
@@ -98,24 +101,22 @@ class Encoder(TransformerMixin, BaseEstimator, ABC):
 
     def _check_count(self, param: str) -> None:
         value = getattr(self, param)
-        if not isinstance(value, int | np.integer) or value < 1:
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
             raise InputError(f"{self.name}: {param} = {value!r}; it must be a positive integer")
 
-    @abstractmethod
-    def memory_bytes(self, n_features: int) -> int:
-        """Estimate the bytes needed to fit and to encode beside input and output, before anything is allocated."""
+    def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
+        """Estimate the bytes needed to fit and to encode beside input and output, before anything is allocated.
 
-    @abstractmethod
+        Unless a method knows better, those of a dense matrix. `n_train` is the number of rows of the training set.
+        """
+        return 4 * n_features * self.bits(n_features) + 5 * ENCODE_VALUES
+
     def work(self, n_features: int) -> float:
-        """Estimate the cost of encoding one vector in operations of a matrix product; an FFT's count five times."""
+        """Estimate the cost of encoding one vector in operations of a matrix product; an FFT's count five times.
 
-    def fit(self, X: NDArray, y: Any = None) -> Self:
-        """Learn or draw the parameters for vectors like the rows of X."""
-        X = self._validated(X, reset=True)
-        self.check_params(X.shape[1])
-        self.n_bits_ = self.bits(X.shape[1])
-        self._fit_supervised(X, y, int(check_random_state(self.random_state).randint(2**31 - 1)))
-        return self
+        Unless a method knows better, that of a dense matrix.
+        """
+        return 2.0 * n_features * self.bits(n_features)
 
     @property
     def nested(self) -> bool:
@@ -126,58 +127,125 @@ class Encoder(TransformerMixin, BaseEstimator, ABC):
         """Return the blocks of bits of a fitted encoder whose own distance is the median over their distances."""
         return None
 
-    def bits(self, n_features: int) -> int:
-        """Return the bits of a code of vectors of this many features."""
-        return int(self.n_bits or n_features)
-
     def lengths(self, n_features: int, most: int) -> Sequence[int]:
-        """Return the numbers of bits up to `most`, rising, that make good use of the time they take: whole bytes."""
+        """Return the code lengths up to `most`, ascending, that are worth their time: whole bytes."""
         return [*range(8, most, 8), most]
 
-    def project(self, X: NDArray) -> NDArray:
-        """Return the (n, n_bits) real values whose signs are the codes."""
-        return self._project(self._checked(X))
+    def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
+        """Return what the fitted state for this many features looks like; a saved one is checked against it.
 
-    def encode(self, X: NDArray, *, check_input: bool = True) -> Codes:
-        """Return the packed codes of the rows of X: bit 1 for values >= 0, lowest bit first.
-
-        Rows known to be finite, in C order and of the right length and type may go unchecked.
+        A method adds the arrays that its compiled code relies on. `shapes` are those of the stored arrays, where some
+        length is not decided by the parameters. Nothing here may loop over, or allocate, as much as the sizes say.
         """
-        return self._encode(self._checked(X) if check_input else X)
+        n_bits = self.bits(n_features)
+        return {"n_features_in_": Field("i8", (), n_features, n_features), "n_bits_": Field("i8", (), n_bits, n_bits)}
 
     def warm_up(self, X: NDArray) -> None:
         """Build what the first call builds, such as FFT plans, on some rows like X, so that it is not timed."""
         self.encode(X[:32])
 
+    # What follows
+
+    def bits(self, n_features: int) -> int:
+        """Return the code length for vectors of this many features."""
+        return int(self.n_bits or n_features)
+
+    def set_resources(self, resources: Resources) -> Self:
+        """Set the threads and memory this encoder may use; they decide how it computes, not what. Not saved."""
+        self._resources = resources
+        return self
+
+    @property
+    def resources(self) -> Resources:
+        """What this encoder may use; those of the machine unless `set_resources` was called."""
+        return self.__dict__.get("_resources", Resources())
+
+    def fit(self, X: NDArray, y: Any = None) -> Self:
+        """Learn or draw the parameters.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            The training set. An untrained method uses its shape alone.
+        y : array-like of shape (n,), optional
+            Labels of the rows, for methods that use them.
+
+        Warns
+        -----
+        CodeWarning
+            If the codes of the training set are poor, such as those with constant bits.
+        """
+        X = self._fit_parameters(X, y)
+        if self.learns:
+            warn_of_problems(self, X)
+        return self
+
+    def _fit_parameters(self, X: NDArray, y: Any) -> NDArray:
+        """Check X, learn or draw the parameters, and return the rows that were used."""
+        if not self.learns and isinstance(X, np.ndarray) and X.ndim == 2:
+            X = X[:_SHAPE_ROWS]
+        X = check_rows(self, X, reset=True)
+        self.check_params(X.shape[1])
+        self.n_bits_ = self.bits(X.shape[1])
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self._fit(X, y, np.random.default_rng(seed))
+        return X
+
+    def project(self, X: NDArray) -> NDArray:
+        """Return the (n, n_bits) real values whose signs are the codes, in the precision of X."""
+        checked = self._checked(X)
+        if len(checked) == 0:
+            return np.empty((0, self.n_bits_), checked.dtype)
+        values = self._project(checked)
+        if getattr(X, "dtype", None) == np.float32:  # computed in double precision if X is very large or small
+            with np.errstate(over="ignore"):
+                values = values.astype(np.float32, copy=False)
+        return values
+
+    def encode(self, X: NDArray, *, check_input: bool = True) -> Codes:
+        """Return the packed codes of the rows of X: bit 1 for values >= 0, lowest bit first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            The vectors. Types other than float32 and float64 are converted slice by slice.
+        check_input : bool
+            Rows known to be finite, in C order and of the right length and type may go unchecked.
+
+        Returns
+        -------
+        uint8 array of shape (n, ceil(n_bits / 8))
+        """
+        if not check_input:
+            return self._encode(X)
+        parts = in_slices(X)
+        if parts is not None:
+            return np.concatenate([self.encode(X[part]) for part in parts])
+        X = self._checked(X)
+        return self._encode(X) if len(X) else np.empty((0, code_bytes(self.n_bits_)), np.uint8)
+
     def transform(self, X: NDArray) -> NDArray[np.int8]:
-        """Return the codes as an array of -1 and +1."""
+        """Return the codes as an (n, n_bits) array of -1 and +1."""
         return unpack_signs(self.encode(X), self.n_bits_)
 
     def parameter_bytes(self) -> int:
-        """Return the bytes of what `fit` has drawn or learned."""
+        """Return the bytes of the fitted parameters."""
         return sum(value.nbytes for value in self._fitted_state().values() if isinstance(value, np.ndarray))
 
     def save(self, path: str | Path) -> None:
-        """Write the fitted encoder to one `.npz` file, without pickling anything."""
+        """Write the fitted encoder to one `.npz` file, to be read by `load_encoder`."""
+        from cbe_bench.encoders.saving import save_encoder
+
         check_is_fitted(self)
-        params = {**self._recipe(), "random_state": None}
-        state = self._fitted_state()
-        arrays = {n: value for n, value in state.items() if isinstance(value, np.ndarray) and value.dtype != object}
-        others = {name: value for name, value in state.items() if name not in arrays}
-        head = json.dumps({"encoder": self.name, "params": params, "others": others}, default=_plain)
-        arrays["__head__"] = np.array(head)
-        with whole_file(Path(path)) as temporary, temporary.open("wb") as file:
-            np.savez(file, allow_pickle=False, **arrays)
+        save_encoder(self, Path(path))
 
     def _checked(self, X: NDArray) -> NDArray:
         check_is_fitted(self)
-        return self._validated(X, reset=False)
+        return check_rows(self, X, reset=False)
 
-    def _validated(self, X: NDArray, *, reset: bool) -> NDArray:
-        """Check the rows as scikit-learn does; what is found finite on all cores is not looked at again on one."""
-        finite = isinstance(X, np.ndarray) and X.dtype in _FLOATS and X.ndim == 2 and _sums_are_finite(X)
-        checked: NDArray = validate_data(self, X, dtype=_FLOATS, order="C", reset=reset, ensure_all_finite=not finite)
-        return checked
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_bits_
 
     def _recipe(self) -> dict[str, Any]:
         """Return the parameters with which `make_encoder` makes this encoder from its name."""
@@ -203,34 +271,14 @@ class Encoder(TransformerMixin, BaseEstimator, ABC):
         return {name: value for name, value in state.items() if name[0] != "_" or name == "_sklearn_version"}
 
 
-def _sums_are_finite(X: NDArray) -> bool:
-    """Tell whether sums over slices of rows, added up on all cores, are finite: then so is every number."""
-    sums = []
-    with np.errstate(over="ignore", invalid="ignore"):
-        for_slices(lambda part: sums.append(X[part].sum()), len(X), max(1, _CHECK_VALUES // max(1, X.shape[1])))
-    return bool(np.isfinite(sums).all())
+def seed_of(rng: np.random.Generator) -> int:
+    """Return the integer that the generator given to `_fit` was seeded with."""
+    return int(rng.bit_generator.seed_seq.entropy)  # type: ignore[attr-defined]
 
 
-def _plain(value: Any) -> Any:
-    """Return a NumPy scalar or array of names as plain Python."""
-    return value.tolist()
+def child_rng(rng: np.random.Generator, *key: int) -> np.random.Generator:
+    """Return a generator decided by the seed of `rng` and by `key`, whatever was drawn before.
 
-
-def load_encoder(path: str | Path) -> Encoder:
-    """Read an encoder that `Encoder.save` wrote."""
-    from cbe_bench.encoders import make_encoder
-
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            head = json.loads(str(stored["__head__"]))
-            arrays = {name: stored[name] for name in stored.files if name != "__head__"}
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except Exception:
-        raise InputError(f"{path}: not a saved encoder") from None
-    encoder = make_encoder(head["encoder"], **head["params"])
-    others = head["others"]
-    if "feature_names_in_" in others:
-        others["feature_names_in_"] = np.array(others["feature_names_in_"], object)
-    encoder._restore(others | arrays)
-    return encoder
+    Parameters drawn in tiles, each from the child of its number, are the same however many tiles there are.
+    """
+    return np.random.default_rng([seed_of(rng), *key])

@@ -6,7 +6,8 @@ share a row of Z.
 
 Learned, R1 and R2 have orthonormal columns and agree with their own codes as far as they can: of
 sum_i trace(B_i' R1' Z_i R2) each of B_i = sign(R1' Z_i R2), R2 = polar(sum Z_i' R1 B_i) and
-R1 = polar(sum Z_i R2 B_i') is the maximum while the others are held, so it never falls.
+R1 = polar(sum Z_i R2 B_i') is the maximum while the others are held, so it never falls. Learning is in double
+precision: a sign that rounding flips would change all that follows.
 """
 
 import math
@@ -17,14 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.encoders.base import Encoder, register
+from cbe_bench.encoders.base import ENCODE_VALUES, N_TRAIN, Encoder, register
+from cbe_bench.encoders.state import Field, Shapes, index_field
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, unpack_signs
 from cbe_bench.kernels.orthogonal import BLOCKS_AT_ONCE, polar, sum_over_blocks
-from cbe_bench.kernels.parallel import for_slices
+from cbe_bench.kernels.parallel import for_slices, thread_count
 
 _TASK_VALUES = 1 << 20
-_USUAL_ROWS = 10_000
-"""Rows of a learning set as large as the paper's, on which estimates of memory rest."""
 _LEARNING_VALUES = 1 << 18
 """Values of the learning set that go through all products of a sum while they are in cache."""
 
@@ -69,6 +69,8 @@ class BilinearRand(Encoder):
         The order of the features, if permuted.
     """
 
+    linear = True
+
     def __init__(self, n_bits: int | None = None, *, permute: bool = True, random_state: Any = None) -> None:
         super().__init__(n_bits, random_state=random_state)
         self.permute = permute
@@ -94,9 +96,8 @@ class BilinearRand(Encoder):
                 found, least = [shorter, *found], self._work_of(shorter, n_features)
         return found
 
-    def _fit(self, X: NDArray, seed: int) -> None:
+    def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
         d = X.shape[1]
-        rng = np.random.default_rng(seed)
         self.__dict__.pop("order_", None)
         if self.permute:
             self.order_ = rng.permutation(d)
@@ -134,11 +135,21 @@ class BilinearRand(Encoder):
         for_slices(multiply, len(X), max(1, _TASK_VALUES // X.shape[1]), blas=True)
         return out
 
-    def memory_bytes(self, n_features: int) -> int:
+    def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
+        (d1, d2), (whole, rest) = sides(n_features), divmod(self.bits(n_features), n_features)
+        c1, c2 = code_sides(rest, (d1, d2)) if rest else (0, 0)
+        fields = {"left_": Field("f4", (whole * d1 + c1, d1)), "right_": Field("f4", (whole * d2 + c2, d2))}
+        if self.permute:
+            fields["order_"] = index_field("i8", n_features, n_features)
+        return super()._state_fields(n_features, shapes) | fields
+
+    def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""
-        d1, d2 = sides(n_features)
-        matrices = sum(c1 * d1 + c2 * d2 for c1, c2 in self.shapes(n_features))
-        return 4 * matrices + 32 * n_features + (1 << 26)
+        (d1, d2), shapes = sides(n_features), self.shapes(n_features)
+        matrices = sum(c1 * d1 + c2 * d2 for c1, c2 in shapes)
+        products = sum(c1 * (c2 + d2) for c1, c2 in shapes) / n_features  # for each value of X
+        tasks = 4 * max(_TASK_VALUES, n_features) * (1 + products) * thread_count()
+        return int(4 * matrices + 8 * n_features + tasks) + 5 * max(ENCODE_VALUES, self.bits(n_features))
 
     def work(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector: the cheaper order of two products."""
@@ -189,12 +200,12 @@ class BilinearOpt(BilinearRand):
         super().check_params(n_features)
         self._check_count("n_iter")
 
-    def _fit(self, X: NDArray, seed: int) -> None:
-        super()._fit(X, seed)
+    def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
+        super()._fit(X, y, rng)
         i = j = 0
         for c1, c2 in self.shapes(X.shape[1]):
             left, right = self.left_[i : i + c1], self.right_[j : j + c2]
-            left[:], right[:] = polar(left), polar(right)
+            left[:], right[:] = polar(left.astype(np.float64)), polar(right.astype(np.float64))
             codes = np.empty((len(X), code_bytes(c1 * c2)), np.uint8)
             for _ in range(self.n_iter):
                 right[:] = polar(self._sum_for_right(X, left, right, codes)).T
@@ -203,29 +214,30 @@ class BilinearOpt(BilinearRand):
 
     def _sum_for_right(self, X: NDArray, left: NDArray, right: NDArray, codes: Codes) -> NDArray:
         """Write the codes B of all rows and return the sum of Z' R1 B."""
-        left, right = left.astype(X.dtype, copy=False), right.astype(X.dtype, copy=False)
+        left, right = left.astype(np.float64), right.astype(np.float64)
 
         def term(part: slice) -> NDArray:
             halves = (left @ self._matrices(X[part])).reshape(-1, right.shape[1])
             codes[part] = pack_signs((halves @ right.T).reshape(part.stop - part.start, -1))
-            signs = unpack_signs(codes[part], len(left) * len(right), X.dtype.type)
+            signs = unpack_signs(codes[part], len(left) * len(right), np.float64)
             return halves.T @ signs.reshape(-1, len(right))
 
         return sum_over_blocks(term, len(X), max(1, _LEARNING_VALUES // X.shape[1]))
 
     def _sum_for_left(self, X: NDArray, right: NDArray, codes: Codes, c1: int) -> NDArray:
         """Return the sum of Z R2 B' over all rows."""
-        right = right.astype(X.dtype, copy=False)
+        right = right.astype(np.float64)
 
         def term(part: slice) -> NDArray:
-            signs = unpack_signs(codes[part], c1 * len(right), X.dtype.type).reshape(-1, c1, len(right))
+            signs = unpack_signs(codes[part], c1 * len(right), np.float64).reshape(-1, c1, len(right))
             return (self._matrices(X[part]) @ right.T @ signs.transpose(0, 2, 1)).sum(axis=0)
 
         return sum_over_blocks(term, len(X), max(1, _LEARNING_VALUES // X.shape[1]))
 
-    def memory_bytes(self, n_features: int) -> int:
-        """Estimate the bytes needed to fit, on up to 10,000 rows, and to encode beside input and output."""
+    def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
+        """Estimate the bytes needed to fit and to encode beside input and output."""
         shapes, (d1, d2) = self.shapes(n_features), sides(n_features)
-        codes = _USUAL_ROWS * max(code_bytes(c1 * c2) for c1, c2 in shapes)
-        sums = 8 * (BLOCKS_AT_ONCE + 8) * max(max(c1 * d1, c2 * d2) for c1, c2 in shapes)
-        return super().memory_bytes(n_features) + codes + sums
+        codes = n_train * max(code_bytes(c1 * c2) for c1, c2 in shapes)
+        sums = 4 * (BLOCKS_AT_ONCE + 8) * max(max(c1 * d1, c2 * d2) for c1, c2 in shapes)
+        learning = codes + sums + 16 * _LEARNING_VALUES * thread_count()
+        return max(super().memory_bytes(n_features, n_train), learning)

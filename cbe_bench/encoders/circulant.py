@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.errors import InputError, did_you_mean
-from cbe_bench.encoders.base import Encoder, register
+from cbe_bench.encoders.base import Encoder, child_rng, register
 from cbe_bench.encoders.circulant_base import CirculantEncoder, draw_signs
+from cbe_bench.encoders.state import Field, Shapes, index_field
 from cbe_bench.kernels.bits import Codes
 from cbe_bench.kernels.fft.fftw import has_small_factors
 
@@ -56,21 +57,27 @@ class CBERand(CirculantEncoder):
         if self.rows not in ROWS:
             raise InputError(f"{self.name}: rows = {self.rows!r}; {did_you_mean(str(self.rows), ROWS)}")
 
-    def _fit(self, X: NDArray, seed: int) -> None:
+    def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
         d = X.shape[1]
         blocks = self._blocks(d)
         self.r_, self.signs_ = np.empty((blocks, d), np.float32), np.empty((blocks, d), np.int8)
         orders = np.empty((blocks, d if self.rows == "random" else 0), np.int32)
         for block in range(blocks):
-            rng = np.random.default_rng([seed, block])
-            self.r_[block] = self._draw(rng, d)
-            self.signs_[block] = draw_signs(rng, d)
+            child = child_rng(rng, block)
+            self.r_[block] = self._draw(child, d)
+            self.signs_[block] = draw_signs(child, d)
             if self.rows == "random":
-                orders[block] = rng.permutation(d)
+                orders[block] = child.permutation(d)
         self.__dict__.pop("order_", None)
         if self.rows == "random":
             self.order_ = orders
         self._products: dict[str, list] = {}
+
+    def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
+        fields = super()._state_fields(n_features, shapes)
+        if self.rows == "random":
+            fields["order_"] = index_field("i4", n_features, self._blocks(n_features), n_features)
+        return fields
 
     @staticmethod
     def _draw(rng: np.random.Generator, d: int) -> NDArray:

@@ -8,7 +8,8 @@ For k < d bits the first k values are kept; for k > d blocks with their own r an
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.encoders.base import Encoder
+from cbe_bench.encoders.base import N_TRAIN, Encoder
+from cbe_bench.encoders.state import Field, Shapes, sign_field
 from cbe_bench.kernels.bits import Codes, code_bytes
 from cbe_bench.kernels.fft.circulant import CirculantProduct
 from cbe_bench.kernels.fft.circulant_long import LongCirculantProduct, circulant_product
@@ -16,6 +17,8 @@ from cbe_bench.kernels.fft.circulant_long import LongCirculantProduct, circulant
 
 class CirculantEncoder(Encoder):
     """sign(circ(r) D x) for r and D in the attributes `r_` and `signs_`, a row for each block of d bits."""
+
+    linear = True
 
     r_: NDArray[np.float32]
     signs_: NDArray[np.int8]
@@ -33,7 +36,7 @@ class CirculantEncoder(Encoder):
         if dtype.name not in products:
             stride = self._stride(self.n_features_in_)
             pairs = zip(self.r_, self.signs_, strict=True)
-            products[dtype.name] = [circulant_product(r, signs, dtype, stride) for r, signs in pairs]
+            products[dtype.name] = [circulant_product(r, flips, dtype, stride) for r, flips in pairs]
         blocks: list[CirculantProduct | LongCirculantProduct] = products[dtype.name]
         return blocks
 
@@ -55,10 +58,15 @@ class CirculantEncoder(Encoder):
             product.encode(X, n_bits, codes[:, first : first + code_bytes(n_bits)])
         return codes
 
-    def memory_bytes(self, n_features: int) -> int:
+    def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
+        blocks = self._blocks(n_features)
+        fields = {"r_": Field("f4", (blocks, n_features)), "signs_": sign_field(blocks, n_features)}
+        return super()._state_fields(n_features, shapes) | fields
+
+    def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""
         drawing = 40 * n_features  # transforms in double precision, where r is made from its spectrum
-        return 20 * n_features * self._blocks(n_features) + drawing + 128 * min(n_features, 1 << 18) + (1 << 24)
+        return 20 * n_features * self._blocks(n_features) + drawing + 128 * min(n_features, 1 << 18) + (1 << 21)
 
     def work(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector: two FFTs a block."""

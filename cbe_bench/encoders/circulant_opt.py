@@ -21,10 +21,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from cbe_bench.core.errors import InputError
 from cbe_bench.encoders._circulant_opt_solver import best_spectrum, objective
-from cbe_bench.encoders._circulant_opt_statistics import CirculantStatistics, statistics_bytes
-from cbe_bench.encoders.base import register
+from cbe_bench.encoders._circulant_opt_statistics import CirculantStatistics, spectrum_cache_bytes, statistics_bytes
+from cbe_bench.encoders.base import N_TRAIN, child_rng, register
 from cbe_bench.encoders.circulant_base import CirculantEncoder, draw_signs
+from cbe_bench.encoders.inputs import largest_magnitude
 from cbe_bench.encoders.pairs import Pairs, given_pairs, labelled_pairs
+from cbe_bench.encoders.state import Field, Shapes
+
+_LARGEST_SIZE = 2.0**125
+"""Numbers up to this magnitude, and down to its inverse, are in the range of single precision."""
 
 
 class _Given(NamedTuple):
@@ -112,37 +117,44 @@ class CBEOpt(CirculantEncoder):
         """
         return super().fit(X, y if similar is None and dissimilar is None else _Given(similar, dissimilar))
 
-    def _fit_supervised(self, X: NDArray, y: Any, seed: int) -> None:
+    def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
         pairs = None
         if self.mu > 0:
             if isinstance(y, _Given):
                 pairs = given_pairs(y.similar, y.dissimilar, len(X))
             elif y is not None:
                 n_pairs = max(2, len(X)) if self.n_pairs is None else self.n_pairs
-                pairs = labelled_pairs(y, len(X), n_pairs, np.random.default_rng([seed, 0, 1]))
+                pairs = labelled_pairs(y, len(X), n_pairs, child_rng(rng, 0, 1))
             else:
                 raise InputError(f"{self.name}: mu = {self.mu} needs labels y or pairs of rows, similar or dissimilar")
-        self._learn(X, pairs, seed)
+        self._learn(X, pairs, rng)
 
-    def _fit(self, X: NDArray, seed: int) -> None:
-        self._fit_supervised(X, None, seed)
-
-    def _learn(self, X: NDArray, pairs: Pairs | None, seed: int) -> None:
+    def _learn(self, X: NDArray, pairs: Pairs | None, rng: np.random.Generator) -> None:
         d = X.shape[1]
         blocks = self._blocks(d)
         self.r_, self.signs_ = np.empty((blocks, d), np.float32), np.empty((blocks, d), np.int8)
-        courses = []
+        courses, scale = [], self._scale(X)
         for block in range(blocks):
-            rng = np.random.default_rng([seed, block])
-            start = np.fft.rfft(np.asarray(rng.standard_normal(d, dtype=np.float32), np.float64))
-            self.signs_[block] = draw_signs(rng, d)
-            statistics = CirculantStatistics(X, self.signs_[block], min(d, self.n_bits_ - block * d))
-            spectrum, course = self._take_turns(statistics, start, self._pair_weights(statistics, len(X), pairs))
+            child = child_rng(rng, block)
+            start = np.fft.rfft(np.asarray(child.standard_normal(d, dtype=np.float32), np.float64))
+            self.signs_[block] = draw_signs(child, d)
+            n_bits = min(d, self.n_bits_ - block * d)
+            statistics = CirculantStatistics(X, self.signs_[block] * scale, n_bits, self._cache())
+            weights = self._pair_weights(statistics, len(X), pairs)
+            spectrum, course = self._take_turns(statistics, scale, start, weights)
             self.r_[block] = np.fft.irfft(spectrum, n=d)
             courses.append(course)
         self.n_iter_ = max(map(len, courses)) - 1
         self.objective_ = np.sum([np.pad(c, (0, self.n_iter_ + 1 - len(c)), mode="edge") for c in courses], axis=0)
         self._products: dict[str, list] = {}
+
+    def _scale(self, X: NDArray) -> float:
+        """Return the power of two that brings X to about 1, so that sums of squares fit into single precision."""
+        size = _power_of_two(largest_magnitude(X))
+        if not 1 / _LARGEST_SIZE <= size <= _LARGEST_SIZE:
+            too = "large" if size > 1 else "small"
+            raise InputError(f"{self.name}: the numbers of the training set are too {too}; scale them to about 1")
+        return 1 / size
 
     def _pair_weights(self, statistics: CirculantStatistics, n_rows: int, pairs: Pairs | None) -> float | NDArray:
         """Return what the pairs add to m."""
@@ -152,17 +164,20 @@ class CBEOpt(CirculantEncoder):
         return self.mu * n_rows / pairs.number * (similar - dissimilar)
 
     def _take_turns(
-        self, statistics: CirculantStatistics, z: NDArray[np.complex128], weights: float | NDArray
+        self, statistics: CirculantStatistics, scale: float, z: NDArray[np.complex128], weights: float | NDArray
     ) -> tuple[NDArray[np.complex128], list[float]]:
-        """Minimise from the spectrum z on; return the last spectrum and the course of the objective."""
+        """Minimise from the spectrum z on; return the last spectrum and the objective history.
+
+        The statistics, and the weights of pairs, are those of X times `scale`, a power of two: nothing is rounded.
+        """
         if np.isinf(self.lam):
             z = best_spectrum(np.zeros(len(z)), z, z, np.inf, statistics.d)
-        m, c = statistics.first(z)
-        m = m + weights
+        m, c = statistics.first(z / _power_of_two(z))
+        m, c = (m + weights) / scale**2, c / scale
         course = [objective(z, m, c, self.lam, statistics.d, statistics.n_signs)]
         for turn in range(self.max_iter):
             if turn > 0:
-                before, c = c, statistics.correlations(z)
+                before, c = c, statistics.correlations(z / _power_of_two(z)) / scale
                 if np.array_equal(before, c):  # no sign has changed, so nothing ever will
                     break
             z = best_spectrum(m, c, z, self.lam, statistics.d)
@@ -171,9 +186,23 @@ class CBEOpt(CirculantEncoder):
                 break
         return z, course
 
-    def memory_bytes(self, n_features: int) -> int:
+    def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
+        learned = {"objective_": Field("f8", (None,)), "n_iter_": Field("i8", (), 0)}
+        return super()._state_fields(n_features, shapes) | learned
+
+    def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""
-        return super().memory_bytes(n_features) + statistics_bytes(n_features)
+        return super().memory_bytes(n_features, n_train) + statistics_bytes(
+            n_features, n_train, self._cache(), pairs=self.mu > 0
+        )
+
+    def _cache(self) -> int:
+        return spectrum_cache_bytes(self.resources.memory_limit)
+
+
+def _power_of_two(values: ArrayLike) -> float:
+    """Return the power of two next above max |values|: to divide by it rounds nothing."""
+    return float(2.0 ** np.frexp(np.abs(values).max())[1])
 
 
 def _is_real(value: Any) -> bool:

@@ -13,7 +13,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cbe_bench.core.errors import InputError
-from cbe_bench.encoders.base import Encoder, register
+from cbe_bench.encoders.base import N_TRAIN, Encoder, register
+from cbe_bench.encoders.state import Field, Shapes, index_field, sign_field
 from cbe_bench.kernels.bits import Codes, code_bytes
 from cbe_bench.kernels.fft.toeplitz import ToeplitzBlocks, piece_lengths
 from cbe_bench.kernels.hadamard import for_rows, padded_length, transform
@@ -51,6 +52,8 @@ class FBE(Encoder):
         The numbers of each Toeplitz matrix, T[i, j] = g[i - j + n_rows - 1].
     """
 
+    linear = True
+
     def __init__(
         self, n_bits: int | None = None, *, n_rows: int | None = None, blocks: int = 10, random_state: Any = None
     ) -> None:
@@ -82,9 +85,8 @@ class FBE(Encoder):
         ends = np.cumsum(self.block_sizes(self.n_features_in_)).tolist()
         return [slice(first, last) for first, last in zip([0, *ends], ends, strict=False)]
 
-    def _fit(self, X: NDArray, seed: int) -> None:
+    def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
         length, n, sizes = padded_length(X.shape[1]), self.rows(X.shape[1]), self.block_sizes(X.shape[1])
-        rng = np.random.default_rng(seed)
         self.signs_ = 2 * rng.integers(0, 2, length, dtype=np.int8) - 1
         self.places_ = rng.permutation(length)[:n].astype(np.int32)
         self.toeplitz_ = rng.standard_normal((len(sizes), n + sizes.max() - 1), dtype=np.float32)
@@ -114,13 +116,23 @@ class FBE(Encoder):
             self._product_for(X.dtype).encode(self._transformed(X[part]), codes[part])
         return codes
 
-    def memory_bytes(self, n_features: int) -> int:
+    def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
+        length, n, n_bits = padded_length(n_features), self.rows(n_features), self.bits(n_features)
+        count = min(self.blocks, n_bits)
+        fields = {
+            "signs_": sign_field(length),
+            "places_": index_field("i4", length, n),
+            "toeplitz_": Field("f4", (count, n + -(-n_bits // count) - 1)),
+        }
+        return super()._state_fields(n_features, shapes) | fields
+
+    def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""
         n, sizes = self.rows(n_features), self.block_sizes(n_features)
         _, length, pieces = piece_lengths(n, sizes.max())
-        toeplitz = len(sizes) * (4 * (n + sizes.max()) + 16 * length * pieces) + 160 * length
-        transform = 48 * padded_length(n_features) + 8 * max(n, _VALUES)
-        return int(toeplitz + transform) + (1 << 24)
+        toeplitz = len(sizes) * (4 * (n + sizes.max()) + 8 * length * pieces) + 160 * length
+        transform = 48 * padded_length(n_features) + 4 * max(n, _VALUES)
+        return int(toeplitz + transform) + (1 << 20)
 
     def work(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector: a transform, an FFT a piece and a block, products of spectra."""

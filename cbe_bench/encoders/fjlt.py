@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from cbe_bench.core.errors import InputError
 from cbe_bench.encoders._fjlt_product import SparseMatrix, chunk_rows, multiply_transformed
-from cbe_bench.encoders.base import Encoder, register
+from cbe_bench.encoders.base import N_TRAIN, Encoder, child_rng, register
+from cbe_bench.encoders.state import Field, Shapes, index_field, sign_field
 from cbe_bench.kernels.bits import Codes, code_bytes
 from cbe_bench.kernels.hadamard import padded_length
 from cbe_bench.kernels.output import Signs, Values
@@ -47,6 +48,8 @@ class FJLT(Encoder):
         What they are.
     """
 
+    linear = True
+
     def __init__(self, n_bits: int | None = None, *, density: float = 0.01, random_state: Any = None) -> None:
         super().__init__(n_bits, random_state=random_state)
         self.density = density
@@ -66,18 +69,18 @@ class FJLT(Encoder):
         """Return the entries of a row of P."""
         return max(1, round(self.density * padded_length(n_features)))
 
-    def _fit(self, X: NDArray, seed: int) -> None:
+    def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
         length, in_row = padded_length(X.shape[1]), self.row_entries(X.shape[1])
-        self.signs_ = 2 * np.random.default_rng([seed, 0]).integers(0, 2, length, dtype=np.int8) - 1
+        self.signs_ = 2 * child_rng(rng, 0).integers(0, 2, length, dtype=np.int8) - 1
         self.columns_ = np.empty((self.n_bits_, in_row), _column_type(length))
         self.entries_ = np.empty((self.n_bits_, in_row), np.float32)
 
         def draw(part: slice) -> None:
             for tile in range(part.start, part.stop):
-                rng = np.random.default_rng([seed, 1 + tile])
+                child = child_rng(rng, 1 + tile)
                 for row in range(tile * _TILE_BITS, min((tile + 1) * _TILE_BITS, self.n_bits_)):
-                    self.columns_[row] = np.sort(rng.choice(length, in_row, replace=False, shuffle=False))
-                    rng.standard_normal(out=self.entries_[row], dtype=np.float32)
+                    self.columns_[row] = np.sort(child.choice(length, in_row, replace=False, shuffle=False))
+                    child.standard_normal(out=self.entries_[row], dtype=np.float32)
 
         for_slices(draw, -(-self.n_bits_ // _TILE_BITS), 1)
 
@@ -91,12 +94,21 @@ class FJLT(Encoder):
         multiply_transformed(X, self.signs_, SparseMatrix(self.columns_, self.entries_), Signs(codes, self.n_bits_))
         return codes
 
-    def memory_bytes(self, n_features: int) -> int:
+    def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
+        length, shape = padded_length(n_features), (self.bits(n_features), self.row_entries(n_features))
+        fields = {
+            "signs_": sign_field(length),
+            "columns_": index_field(_column_type(length).str, length, *shape),
+            "entries_": Field("f4", shape),
+        }
+        return super()._state_fields(n_features, shapes) | fields
+
+    def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""
         length = padded_length(n_features)
         matrix = self.bits(n_features) * self.row_entries(n_features) * (4 + _column_type(length).itemsize)
         vectors = 8 * length * (chunk_rows(length) + LANES * available_cores())
-        return matrix + vectors + 32 * length + (1 << 24)
+        return matrix + vectors + 32 * length + (1 << 20)
 
     def work(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector: a transform, and products with P that count three times."""

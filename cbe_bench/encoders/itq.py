@@ -2,22 +2,24 @@
 
 V holds the centred learning set along its k principal directions. The error ||B - V R||^2 of replacing V R by its
 signs B is lowered in turns, by B = sign(V R) and by R = polar(B' V)', each exact while the other is held. With more
-bits than directions in which the learning set varies, R is a wide matrix with orthonormal rows.
+bits than directions in which the learning set varies, R is a wide matrix with orthonormal rows. Learning is in double
+precision: a sign that rounding flips would change all that follows.
 """
 
 import warnings
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.errors import InputError
-from cbe_bench.encoders.base import register
-from cbe_bench.encoders.rotation import USUAL_ROWS, LearnedRotation
+from cbe_bench.encoders.base import N_TRAIN, register
+from cbe_bench.encoders.rotation import LearnedRotation
+from cbe_bench.encoders.state import Field, Shapes
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, unpack_signs
 from cbe_bench.kernels.orthogonal import cross_products, polar, random_orthonormal
 from cbe_bench.kernels.parallel import for_slices
 from cbe_bench.kernels.principal import centred_products, principal_directions
-from cbe_bench.kernels.products import products
 
 
 @register("itq")
@@ -41,7 +43,7 @@ class ITQ(LearnedRotation):
         The rotated principal directions.
     """
 
-    def _fit(self, X: NDArray, seed: int) -> None:
+    def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
         mean, directions = principal_directions(X, self.n_bits_)
         if not len(directions):
             raise InputError(f"{self.name}: no two rows of the learning set differ (n_samples = {len(X)})")
@@ -51,8 +53,8 @@ class ITQ(LearnedRotation):
                 "made of them",
                 stacklevel=3,
             )
-        V = centred_products(X, mean, directions)
-        start = random_orthonormal(np.random.default_rng(seed), (len(directions), self.n_bits_), V.dtype)
+        V = centred_products(X.astype(np.float64, copy=False), mean, directions)
+        start = random_orthonormal(rng, (len(directions), self.n_bits_), V.dtype)
         rotation = self._rotate(V, start)
         self.components_ = cross_products(rotation, directions).astype(np.float32)
         self.mean_ = mean
@@ -70,10 +72,10 @@ class ITQ(LearnedRotation):
     def _quantised(self, V: NDArray, rotation: NDArray) -> Codes:
         """Return the signs of V R."""
         codes = np.empty((len(V), code_bytes(self.n_bits_)), np.uint8)
-        columns = rotation.T.astype(V.dtype, copy=False)
+        columns = np.ascontiguousarray(rotation.T)
 
         def quantise(part: slice) -> None:
-            codes[part] = pack_signs(products(V[part], columns))
+            codes[part] = pack_signs(V[part] @ columns.T)
 
         for_slices(quantise, len(V), self._task_rows(), blas=True)
         return codes
@@ -81,11 +83,15 @@ class ITQ(LearnedRotation):
     def _project(self, X: NDArray) -> NDArray:
         return centred_products(X, self.mean_, self.components_)
 
-    def memory_bytes(self, n_features: int) -> int:
-        """Estimate the bytes needed to fit, on up to 10,000 rows, and to encode beside input and output."""
-        side, k = min(n_features, USUAL_ROWS), self.bits(n_features)
+    def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
+        fields = {"mean_": Field("f8", (n_features,)), "components_": Field("f4", (self.bits(n_features), n_features))}
+        return super()._state_fields(n_features, shapes) | fields
+
+    def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
+        """Estimate the bytes needed to fit and to encode beside input and output."""
+        side, k = min(n_features, n_train), self.bits(n_features)
         decompositions = 8 * max(2 * side * side, side * k + 2 * n_features * k, 8 * k * k)
-        return decompositions + 8 * USUAL_ROWS * k + (1 << 28)
+        return decompositions + 8 * n_train * (n_features + 2 * k) + (1 << 28)
 
     def work(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector."""

@@ -2,7 +2,8 @@
 
 The unstructured method the others are measured against. A costs 4 k d bytes (2.6 GB at k = d = 25,600), so its
 rows are drawn in tiles, each from its own seed: the matrix is the same whether it is kept or made anew for every
-batch, and the code of fewer bits begins the code of more.
+batch, and the code of fewer bits begins the code of more. Signs are settled in double precision where single precision
+leaves them open (`kernels.products`), so codes do not depend on batches, groups, threads or the processor.
 """
 
 from collections.abc import Iterator
@@ -11,17 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.core.environment import memory_limit
-from cbe_bench.encoders.base import Encoder, register
+from cbe_bench.core.errors import InputError
+from cbe_bench.encoders.base import N_TRAIN, Encoder, register, seed_of
+from cbe_bench.encoders.state import Field, Shapes
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs
 from cbe_bench.kernels.parallel import for_slices, slices, thread_count
-from cbe_bench.kernels.products import products
+from cbe_bench.kernels.products import products, settle_signs
 from cbe_bench.kernels.random import fill_gaussian
 
 _TILE_BITS = 128
 """Rows of A drawn from one seed."""
-_STORE_SHARE = 0.25
-"""Share of the memory limit up to which A is kept without being asked to."""
+_STORE_FRACTION = 0.25
+"""Fraction of the memory limit up to which A is kept without being asked to."""
 _GROUP_BYTES = 1 << 28
 """Bytes of A made at once when it is not kept."""
 _VALUES = 1 << 24
@@ -40,7 +42,7 @@ class LSH(Encoder):
         Bits of a code; None means as many as there are features.
     store : bool or None
         Keep the matrix (True), draw it anew for every batch (False), or keep it if it takes
-        at most a quarter of the memory limit (None).
+        at most a quarter of the memory limit of its `resources` (None).
         The codes are the same.
     random_state : int, RandomState or None
         Decides the matrix.
@@ -53,6 +55,8 @@ class LSH(Encoder):
         The matrix, if it is kept.
     """
 
+    linear = True
+
     def __init__(self, n_bits: int | None = None, *, store: bool | None = None, random_state: Any = None) -> None:
         super().__init__(n_bits, random_state=random_state)
         self.store = store
@@ -62,18 +66,24 @@ class LSH(Encoder):
         """Rows of the matrix do not depend on how many there are."""
         return True
 
+    def check_params(self, n_features: int) -> None:
+        """Raise InputError if the parameters cannot work for vectors of this many features."""
+        super().check_params(n_features)
+        if self.store not in (None, True, False):
+            raise InputError(f"{self.name}: store = {self.store!r}; allowed: True, False, None")
+
     def warm_up(self, X: NDArray) -> None:
         """Do nothing: nothing is built by a first call, and a matrix that is not kept would be drawn for it."""
 
-    def _fit(self, X: NDArray, seed: int) -> None:
-        self.seed_ = seed
+    def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
+        self.seed_ = seed_of(rng)
         self.__dict__.pop("matrix_", None)
         if self._stores(X.shape[1]):
             self.matrix_ = self._draw(0, self._tiles(X.shape[1]))
 
     def _stores(self, n_features: int) -> bool:
         if self.store is None:
-            return self._matrix_bytes(n_features) <= _STORE_SHARE * memory_limit()
+            return self._matrix_bytes(n_features) <= _STORE_FRACTION * self.resources.memory_limit
         return self.store
 
     def _tiles(self, n_features: int) -> int:
@@ -125,20 +135,29 @@ class LSH(Encoder):
     def _multiply(X: NDArray, rows: NDArray[np.float32], out: NDArray) -> None:
         """Write the products with the first rows, as many as there is room for."""
         rows = rows[: out.shape[1]].astype(X.dtype, copy=False)
-        if len(X) == 1:  # a matrix-vector product is much faster; it may round its last digit otherwise
+        norm = np.sqrt(X.shape[1]) + 8  # no row is longer: its squared norm is chi-square with d degrees of freedom
+        if len(X) == 1:  # BLAS may use all threads for a matrix-vector product
             out[0] = rows @ X[0]
+            settle_signs(out, X, rows, norm)
             return
 
         def multiply(part: slice) -> None:
-            out[part] = products(X[part], rows)
+            out[part] = products(X[part], rows, norm)
 
         each = -(-len(X) // thread_count())
         for_slices(multiply, len(X), min(_MOST_ROWS, max(_LEAST_ROWS, each)), blas=True)
 
-    def memory_bytes(self, n_features: int) -> int:
+    def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
+        fields = {"seed_": Field("i8", (), 0)}
+        if "matrix_" in shapes:
+            fields["matrix_"] = Field("f4", (self._tiles(n_features) * _TILE_BITS, n_features))
+        return super()._state_fields(n_features, shapes) | fields
+
+    def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""
-        matrix = self._matrix_bytes(n_features)
-        return (matrix if self._stores(n_features) else min(matrix, _GROUP_BYTES)) + 8 * _VALUES * 2
+        matrix, n_bits = self._matrix_bytes(n_features), self.bits(n_features)
+        values = min(_MOST_ROWS * n_bits, _VALUES) * thread_count()  # of the slice that each thread multiplies
+        return (matrix if self._stores(n_features) else min(matrix, _GROUP_BYTES)) + 5 * _VALUES + 4 * values
 
     def work(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector."""

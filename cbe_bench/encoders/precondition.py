@@ -1,20 +1,20 @@
 """Hadamard pre-conditioning: any encoder, of x -> H D x instead of x.
 
 Structured projections do well on vectors whose energy is spread over all their features and less well on peaky ones.
-Random signs D and a Walsh-Hadamard matrix H, scaled to a rotation, keep all angles and spread any vector. The
+Random signs D and a Walsh-Hadamard matrix H, scaled to a rotation, preserve all angles and flatten any vector. The
 transform needs a power of two: vectors are padded with zeros, or, without padding, cut into blocks of the largest
 power of two that divides their length (25,600 features: 25 blocks of 1,024), each with a transform of its own.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from cbe_bench.core.errors import InputError, did_you_mean
-from cbe_bench.encoders.base import Encoder
+from cbe_bench.encoders.base import N_TRAIN, Encoder
+from cbe_bench.encoders.state import Field, Shapes, sign_field
+from cbe_bench.encoders.wrapper import Wrapper
 from cbe_bench.kernels.bits import Codes, code_bytes
 from cbe_bench.kernels.hadamard import fwht, padded_length
 from cbe_bench.kernels.parallel import slices
@@ -22,21 +22,19 @@ from cbe_bench.kernels.parallel import slices
 PRECONDITIONS = ("hadamard", "hadamard-blocks")
 _VALUES = 1 << 24
 """Values of transformed vectors held at once while encoding."""
-_INNER = "encoder_."
-"""What the names of the fitted encoder's state begin with where they stand among those of the whole."""
 
 
-class Preconditioned(Encoder):
-    """An encoder of vectors that a random rotation has spread over all features.
+class Preconditioned(Wrapper):
+    """An encoder of vectors that a random rotation has flattened: their energy is spread over all features.
 
     Parameters
     ----------
     encoder : Encoder
-        The encoder of the transformed vectors; it is copied, not fitted.
+        The encoder of the transformed vectors; it is cloned, not fitted.
     precondition : {"hadamard", "hadamard-blocks"}
         Transform the whole vector, padded to a power of two, or blocks of a power of two, without padding.
     n_bits : int or None
-        Bits of a code; None means those of the encoder, or else as many as there are features.
+        Code length; None means that of the encoder, or else as many bits as there are features.
     random_state : int, RandomState or None
         Decides the signs, and the draws of the encoder unless it has a random state of its own.
 
@@ -48,6 +46,8 @@ class Preconditioned(Encoder):
         The fitted encoder.
     """
 
+    steps = ("precondition",)
+
     def __init__(
         self,
         encoder: Encoder,
@@ -56,36 +56,12 @@ class Preconditioned(Encoder):
         n_bits: int | None = None,
         random_state: Any = None,
     ) -> None:
-        super().__init__(n_bits, random_state=random_state)
-        self.encoder = encoder
+        super().__init__(encoder, n_bits=n_bits, random_state=random_state)
         self.precondition = precondition
 
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """The name of the encoder."""
-        return self.encoder.name
-
-    @property
-    def learns(self) -> bool:  # type: ignore[override]
-        """Whether the encoder learns."""
-        return self.encoder.learns
-
-    @property
-    def nested(self) -> bool:
-        """Whether the codes of the encoder are nested."""
-        return self.encoder.nested
-
-    def code_blocks(self) -> list[slice] | None:
-        """Return the blocks of bits of the fitted encoder."""
-        return self.encoder_.code_blocks()
-
-    def bits(self, n_features: int) -> int:
-        """Return the bits of a code of vectors of this many features."""
-        return int(self.n_bits or self.encoder.bits(n_features))
-
-    def lengths(self, n_features: int, most: int) -> Sequence[int]:
-        """Return the numbers of bits that make good use of the encoder's time."""
-        return self._inner(n_features).lengths(self.shape(n_features)[0], most)
+    def inner_features(self, n_features: int) -> int:
+        """Return the features of a transformed vector."""
+        return self.shape(n_features)[0]
 
     def shape(self, n_features: int) -> tuple[int, int]:
         """Return the features of a transformed vector and of a block that is transformed."""
@@ -95,7 +71,6 @@ class Preconditioned(Encoder):
 
     def check_params(self, n_features: int) -> None:
         """Raise InputError if the parameters cannot work for vectors of this many features."""
-        super().check_params(n_features)
         if self.precondition not in PRECONDITIONS:
             hint = did_you_mean(str(self.precondition), PRECONDITIONS)
             raise InputError(f"{self.name}: precondition = {self.precondition!r}; {hint}")
@@ -105,21 +80,12 @@ class Preconditioned(Encoder):
                 f"{self.name}: precondition = 'hadamard-blocks' needs an even number of features, found {n_features}; "
                 "'hadamard' pads"
             )
-        self.encoder.check_params(length)
-        self._inner(n_features).check_params(length)
+        super().check_params(n_features)
 
-    def _inner(self, n_features: int) -> Encoder:
-        """Return the encoder of the transformed vectors, unfitted."""
-        inner: Encoder = clone(self.encoder).set_params(n_bits=self.bits(n_features))
-        return inner
-
-    def _fit(self, X: NDArray, seed: int) -> None:
-        length, _ = self.shape(X.shape[1])
-        self.signs_ = 2 * np.random.default_rng(seed).integers(0, 2, length, dtype=np.int8) - 1
-        self.encoder_ = self._inner(X.shape[1])
-        if self.encoder_.random_state is None:
-            self.encoder_.set_params(random_state=seed)
-        self.encoder_.fit(self._transformed(X if self.learns else X[:1]))
+    def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
+        self.signs_ = 2 * rng.integers(0, 2, self.inner_features(X.shape[1]), dtype=np.int8) - 1
+        rows = X if self.learns else X[:1]
+        self._fit_inner(self._transformed(rows), y if self.learns else None, rng, X.shape[1])
 
     def _transformed(self, X: NDArray) -> NDArray:
         length, block = self.shape(X.shape[1])
@@ -144,26 +110,16 @@ class Preconditioned(Encoder):
             codes[part] = self.encoder_._encode(self._transformed(X[part]))
         return codes
 
-    def memory_bytes(self, n_features: int) -> int:
+    def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""
-        length, _ = self.shape(n_features)
-        return self._inner(n_features).memory_bytes(length) + 10 * length + 8 * max(32 * length, _VALUES)
+        length = self.inner_features(n_features)
+        return super().memory_bytes(n_features, n_train) + 10 * length + 8 * max(32 * length, _VALUES)
 
     def work(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector."""
         length, block = self.shape(n_features)
-        return float(self._inner(n_features).work(length) + 5 * length * np.log2(block + 1))
+        return float(super().work(n_features) + 5 * length * np.log2(block + 1))
 
-    def _recipe(self) -> dict[str, Any]:
-        return {**self.encoder._recipe(), "precondition": self.precondition, "n_bits": self.bits(self.n_features_in_)}
-
-    def _fitted_state(self) -> dict[str, Any]:
-        state = super()._fitted_state()
-        inner = state.pop("encoder_")._fitted_state()
-        return state | {_INNER + name: value for name, value in inner.items()}
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        inner = {name.removeprefix(_INNER): value for name, value in state.items() if name.startswith(_INNER)}
-        super()._restore({name: value for name, value in state.items() if not name.startswith(_INNER)})
-        self.encoder_ = self._inner(self.n_features_in_)
-        self.encoder_._restore(inner)
+    def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
+        signs = sign_field(self.inner_features(n_features))
+        return super()._state_fields(n_features, shapes) | {"signs_": signs}

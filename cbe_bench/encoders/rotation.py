@@ -5,8 +5,6 @@ from typing import Any
 from cbe_bench.core.errors import InputError
 from cbe_bench.encoders.base import Encoder
 
-USUAL_ROWS = 10_000
-"""Rows of a learning set as large as the paper's, on which estimates of memory rest."""
 _TASK_VALUES = 1 << 19
 
 

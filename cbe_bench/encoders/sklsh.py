@@ -12,15 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.errors import InputError
-from cbe_bench.encoders.base import Encoder, register
+from cbe_bench.encoders.base import N_TRAIN, Encoder, child_rng, register
+from cbe_bench.encoders.state import Field, Shapes
 from cbe_bench.kernels.parallel import for_slices
-from cbe_bench.kernels.products import products
+from cbe_bench.kernels.products import ROUNDING, near_zero, paired_products, squared_distances, squared_norms
 
 _TILE_BITS = 128
 """Bits drawn from one seed."""
 _PROBES = 256
 """Rows of the learning set whose nearest neighbours are sought."""
 _TASK_VALUES = 1 << 19
+_LARGEST_EXPONENT = 125
+"""Entries of w from 2**-e to 2**e fit into single precision."""
 
 
 @register("sklsh")
@@ -66,20 +69,24 @@ class SKLSH(Encoder):
         if not isinstance(self.gamma, int | float | np.number) or not 0 < self.gamma < np.inf:
             raise InputError(f"{self.name}: gamma = {self.gamma!r}; it must be a positive number, or None to tune it")
 
-    def _fit(self, X: NDArray, seed: int) -> None:
-        self.gamma_ = float(self.gamma or self._tuned(X, np.random.default_rng([seed, 0])))
+    def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
+        self.gamma_ = float(self.gamma or self._tuned(X, child_rng(rng, 0)))
+        if not 2**-_LARGEST_EXPONENT <= np.sqrt(self.gamma_) <= 2**_LARGEST_EXPONENT:
+            raise InputError(
+                f"{self.name}: gamma = {self.gamma_:.3g} is out of reach; scale the training set to about 1"
+            )
         tiles = -(-self.n_bits_ // _TILE_BITS)
         self.waves_ = np.empty((tiles * _TILE_BITS, X.shape[1]), np.float32)
         self.phases_, self.heights_ = np.empty((2, tiles * _TILE_BITS), np.float32)
 
         def draw(part: slice) -> None:
             for tile in range(part.start, part.stop):
-                rng = np.random.default_rng([seed, 1 + tile])
+                child = child_rng(rng, 1 + tile)
                 bits = slice(tile * _TILE_BITS, (tile + 1) * _TILE_BITS)
-                rng.standard_normal(out=self.waves_[bits], dtype=np.float32)
+                child.standard_normal(out=self.waves_[bits], dtype=np.float32)
                 self.waves_[bits] *= np.float32(np.sqrt(self.gamma_))
-                self.phases_[bits] = rng.uniform(0, 2 * np.pi, _TILE_BITS)
-                self.heights_[bits] = rng.uniform(-1, 1, _TILE_BITS)
+                self.phases_[bits] = child.uniform(0, 2 * np.pi, _TILE_BITS)
+                self.heights_[bits] = child.uniform(-1, 1, _TILE_BITS)
 
         for_slices(draw, tiles, 1)
 
@@ -96,19 +103,32 @@ class SKLSH(Encoder):
 
     def _project(self, X: NDArray) -> NDArray:
         out = np.empty((len(X), self.n_bits_), X.dtype)
-        waves, phases, heights = (v.astype(X.dtype, copy=False) for v in (self.waves_, self.phases_, self.heights_))
+        waves, phases, heights = (
+            v[: self.n_bits_].astype(X.dtype, copy=False) for v in (self.waves_, self.phases_, self.heights_)
+        )
+        norm = np.sqrt(self.gamma_) * (np.sqrt(X.shape[1]) + 8)  # no w is longer
 
         def project(part: slice) -> None:
-            values = products(X[part], waves)
+            values = X[part] @ waves.T
             values += phases
             np.cos(values, out=values)
             values += heights
-            out[part] = values[:, : self.n_bits_]
+            if X.dtype == np.float32:  # settle the signs that rounding leaves open
+                rows, bits = near_zero(values, ROUNDING * (np.sqrt(squared_norms(X[part])) * norm + 2 * np.pi)[:, None])
+                angles = paired_products(X[part], waves, rows, bits) + phases[bits]
+                values[rows, bits] = np.cos(angles) + heights[bits]
+            out[part] = values
 
         for_slices(project, len(X), max(32, _TASK_VALUES // len(waves)), blas=True)
         return out
 
-    def memory_bytes(self, n_features: int) -> int:
+    def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
+        rows = -(-self.bits(n_features) // _TILE_BITS) * _TILE_BITS
+        fields = {"waves_": Field("f4", (rows, n_features)), "gamma_": Field("f8", (), 0)}
+        fields |= dict.fromkeys(("phases_", "heights_"), Field("f4", (rows,)))
+        return super()._state_fields(n_features, shapes) | fields
+
+    def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""
         return 4 * (n_features + 2) * (self.bits(n_features) + _TILE_BITS) + (1 << 26)
 
@@ -119,19 +139,16 @@ class SKLSH(Encoder):
 
 def nearest_distances(X: NDArray, probes: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the distances of the rows `probes` of X to the nearest other rows."""
-    norms = np.einsum("ij,ij->i", X, X)
+    norms = squared_norms(X)
     distances = np.empty(len(probes))
 
     def search(part: slice) -> None:
-        scores = products(X[probes[part]], X)
-        scores *= 2
-        scores -= norms
-        scores[np.arange(len(scores)), probes[part]] = -np.inf
-        nearest = scores.argmax(axis=1)
-        distances[part] = [
-            np.linalg.norm(X[one].astype(np.float64) - X[other])
-            for one, other in zip(probes[part], nearest, strict=True)
-        ]
+        squares = norms - 2.0 * (X[probes[part]] @ X.T)
+        squares[np.arange(len(squares)), probes[part]] = np.inf
+        errors = ROUNDING * np.sqrt(norms[probes[part]] * norms.max())
+        for i, row, error in zip(range(part.start, part.stop), squares, errors, strict=True):
+            nearest = np.flatnonzero(row <= row.min() + 4 * error)
+            distances[i] = np.sqrt(squared_distances(X[probes[i]], X, nearest).min())
 
     for_slices(search, len(probes), 32, blas=True)
     return distances

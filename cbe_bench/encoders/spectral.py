@@ -7,18 +7,18 @@ Nothing is drawn: the learning set decides everything.
 """
 
 import heapq
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.errors import InputError
-from cbe_bench.encoders.base import Encoder, register
+from cbe_bench.encoders.base import N_TRAIN, Encoder, register
+from cbe_bench.encoders.state import Field, Shapes, index_field
 from cbe_bench.kernels.parallel import for_slices
 from cbe_bench.kernels.principal import centred_products, principal_directions
-from cbe_bench.kernels.products import products
+from cbe_bench.kernels.products import ROUNDING, near_zero, paired_products, squared_norms
 
-_USUAL_ROWS = 10_000
-"""Rows of a learning set as large as the paper's, on which estimates of memory rest."""
 _TASK_VALUES = 1 << 19
 
 
@@ -60,7 +60,7 @@ class SpectralHashing(Encoder):
 
     learns = True
 
-    def _fit(self, X: NDArray, seed: int) -> None:
+    def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
         mean, directions = principal_directions(X, self.n_bits_)
         if not len(directions):
             raise InputError(f"{self.name}: no two rows of the learning set differ (n_samples = {len(X)})")
@@ -80,20 +80,37 @@ class SpectralHashing(Encoder):
         )
 
         def waves(part: slice) -> None:
-            values = products(X[part] - mean, components).take(self.direction_, axis=1)
+            centred = X[part] - mean
+            values = (centred @ components.T).take(self.direction_, axis=1)
             values -= start
             values *= frequency
             np.cos(values, out=out[part])
+            if X.dtype == np.float32:  # settle the signs that rounding leaves open
+                norms = np.sqrt(squared_norms(centred))[:, None]
+                rows, bits = near_zero(out[part], ROUNDING * frequency * (norms + np.abs(start)))
+                exact = paired_products(centred, components, rows, self.direction_[bits])
+                out[part][rows, bits] = np.cos((exact - self.start_[bits]) * self.frequency_[bits])
 
         for_slices(waves, len(X), max(32, _TASK_VALUES // max(X.shape[1], self.n_bits_)), blas=True)
         return out
 
-    def memory_bytes(self, n_features: int) -> int:
-        """Estimate the bytes needed to fit, on up to 10,000 rows, and to encode beside input and output."""
-        side, k = min(n_features, _USUAL_ROWS), self.bits(n_features)
+    def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
+        n_bits, used = self.bits(n_features), shapes.get("components_", (0,))[0]
+        fields = {
+            "mean_": Field("f8", (n_features,)),
+            "components_": Field("f4", (used, n_features)),
+            "direction_": index_field("i8", used, n_bits),
+            "frequency_": Field("f8", (n_bits,)),
+            "start_": Field("f8", (n_bits,)),
+        }
+        return super()._state_fields(n_features, shapes) | fields
+
+    def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
+        """Estimate the bytes needed to fit and to encode beside input and output."""
+        side, k = min(n_features, n_train), self.bits(n_features)
         count = min(side, k)
         decompositions = 8 * max(2 * side * side, side * count + 2 * n_features * count)
-        return decompositions + 4 * _USUAL_ROWS * count + 256 * (k + count) + (1 << 28)
+        return decompositions + 4 * n_train * count + 256 * (k + count) + (1 << 28)
 
     def work(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector, all directions used."""

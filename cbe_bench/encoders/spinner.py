@@ -5,11 +5,14 @@ databases: what one would choose today instead of a circulant matrix. Vectors ar
 the first k values are the code. More bits than that length come from further, independent blocks.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cbe_bench.encoders.base import Encoder, register
+from cbe_bench.encoders.base import N_TRAIN, Encoder, child_rng, register
+from cbe_bench.encoders.state import Field, Shapes, sign_field
 from cbe_bench.kernels.bits import Codes, code_bytes
 from cbe_bench.kernels.hadamard import EXCLUSIVE, for_rows, fwht, padded_length, transform
 from cbe_bench.kernels.memory import Scratch
@@ -35,6 +38,8 @@ class HD3(Encoder):
         The sign flips of each block of bits.
     """
 
+    linear = True
+
     @property
     def nested(self) -> bool:
         """The first bits are the same however many follow."""
@@ -43,12 +48,11 @@ class HD3(Encoder):
     def _blocks(self, n_features: int) -> int:
         return -(-self.bits(n_features) // padded_length(n_features))
 
-    def _fit(self, X: NDArray, seed: int) -> None:
+    def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
         length, blocks = padded_length(X.shape[1]), self._blocks(X.shape[1])
         self.signs_ = np.empty((blocks, _ROUNDS, length), np.int8)
         for block in range(blocks):
-            rng = np.random.default_rng([seed, block])
-            self.signs_[block] = 2 * rng.integers(0, 2, (_ROUNDS, length), dtype=np.int8) - 1
+            self.signs_[block] = 2 * child_rng(rng, block).integers(0, 2, (_ROUNDS, length), dtype=np.int8) - 1
         self._scratch = Scratch()
 
     def _memory(self) -> Scratch:
@@ -77,9 +81,13 @@ class HD3(Encoder):
             _spin(X, signs, Signs(part, n_bits), self._memory())
         return codes
 
-    def memory_bytes(self, n_features: int) -> int:
+    def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
+        field = sign_field(self._blocks(n_features), _ROUNDS, padded_length(n_features))
+        return super()._state_fields(n_features, shapes) | {"signs_": field}
+
+    def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""
-        return padded_length(n_features) * (_ROUNDS * self._blocks(n_features) + 16) + (1 << 24)
+        return padded_length(n_features) * (_ROUNDS * self._blocks(n_features) + 16) + (1 << 20)
 
     def work(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector: three transforms a block, of additions only."""

@@ -69,3 +69,14 @@ def pack_row(values, n_bits, code):  # type: ignore[no-untyped-def]
         for t in range(8 * byte, min(8 * byte + 8, n_bits)):
             bits |= (values[t] >= 0) << (t - 8 * byte)
         code[byte] = bits
+
+
+@njit(nogil=True, cache=True)
+def pack_above(values, thresholds, codes):  # type: ignore[no-untyped-def]
+    """Pack the signs of each row of `values` less the thresholds into a row of `codes`; `values` are overwritten."""
+    n_bits = values.shape[1]
+    for i in range(values.shape[0]):
+        row = values[i]
+        for j in range(n_bits):
+            row[j] -= thresholds[j]
+        pack_row(row, n_bits, codes[i])

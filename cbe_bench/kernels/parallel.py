@@ -5,6 +5,7 @@ shape on one thread always adds in the same order, makes results independent of 
 """
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -12,16 +13,11 @@ from functools import cache
 
 from threadpoolctl import ThreadpoolController
 
-_SLICES_A_THREAD = 4
+from cbe_bench.core.resources import available_cores
+
+_SLICES_PER_THREAD = 4
 
 _thread_count: int | None = None
-
-
-def available_cores() -> int:
-    """Return how many cores this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def thread_count() -> int:
@@ -72,6 +68,41 @@ def _pool(count: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(count, thread_name_prefix="cbe-bench")
 
 
+class _SingleThreadedBLAS:
+    """Holds BLAS to one thread while any thread is within; the first to enter sets it, the last to leave resets it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._limit = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._limit = _controller().limit(limits=1, user_api="blas")
+            self._inside += 1
+
+    def __exit__(self, *exc: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0 and self._limit is not None:
+                self._limit.restore_original_limits()
+
+
+_single_threaded_blas = _SingleThreadedBLAS()
+
+
+def _after_fork() -> None:
+    """Forget the threads of the parent process, which a forked child does not have."""
+    global _single_threaded_blas
+    _pool.cache_clear()
+    _single_threaded_blas = _SingleThreadedBLAS()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
 def slices(n: int, size: int) -> list[slice]:
     """Cut range(n) into near-equal slices of at most `size`: no tiny last one."""
     return _cut(n, -(-n // size))
@@ -83,7 +114,7 @@ def _cut(n: int, count: int) -> list[slice]:
 
 def share_of(n: int, least: int) -> int:
     """Return the size of slices that keep all threads busy to the end, a few for each, none below `least`."""
-    return max(least, -(-n // (_SLICES_A_THREAD * thread_count())), 1)
+    return max(least, -(-n // (_SLICES_PER_THREAD * thread_count())), 1)
 
 
 def for_slices(work: Callable[[slice], object], n: int, size: int, *, blas: bool = False) -> None:
@@ -93,7 +124,7 @@ def for_slices(work: Callable[[slice], object], n: int, size: int, *, blas: bool
     are a multiple of the threads in number, so that all end together. Work that calls BLAS says so.
     """
     if blas:
-        with _controller().limit(limits=1, user_api="blas"):
+        with _single_threaded_blas:
             return for_slices(work, n, size)
     count, workers = -(-n // size), thread_count()
     if count <= 1 or workers == 1:

@@ -41,12 +41,12 @@ def principal_directions(X: NDArray, count: int) -> tuple[Array, Array]:
 
 
 def centred_products(X: NDArray, mean: NDArray, directions: NDArray) -> NDArray:
-    """Return (X - mean) directions', on all cores, in the precision of X."""
+    """Return (X - mean) directions', on all cores, in the precision of X; no direction is longer than one."""
     mean, directions = mean.astype(X.dtype, copy=False), directions.astype(X.dtype, copy=False)
     out = np.empty((len(X), len(directions)), X.dtype)
 
     def multiply(part: slice) -> None:
-        out[part] = products(X[part] - mean, directions)
+        out[part] = products(X[part] - mean, directions, 1.0)
 
     for_slices(multiply, len(X), max(32, _TASK_VALUES // X.shape[1]), blas=True)
     return out

@@ -1,18 +1,21 @@
-"""What to use for data like these: for each number of bits the best method, what is level with it, what is fastest.
+"""What to use for data like these: for each code length the best method, what is level with it, what is fastest.
 
 Methods of one seed share its split, so they are compared seed by seed: one is level with the best where the 95%
 interval of their mean difference over seeds reaches zero, or where there is one seed only and no interval. The noise
-is pooled over the methods at a number of bits.
+is pooled over the methods at a code length.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cbe_bench.core.results import Experiment, Row
-from cbe_bench.evaluators.intervals import difference_error
+from cbe_bench.core.results import Results
+from cbe_bench.core.statistics import difference_error
+from cbe_bench.evaluators.retrieval.rows import RetrievalRow, equal_time_rows, recall_rows
 
 NEAR = 0.01
 """Recall that a faster method may lose against the best and still be named: one point."""
@@ -20,15 +23,15 @@ NEAR = 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """One method at one number of bits: recall at the greatest depth, and how far it is behind the best."""
+    """One method at one code length: recall at the greatest depth, and how far it is behind the best."""
 
     method: str
     recall: float
-    spread: float
-    """Standard deviation over seeds; not a number for a single one."""
-    learned: bool
+    std: float
+    """Standard deviation over seeds; NaN for a single one."""
+    trained: bool
     time: float | None
-    """Encoding time relative to the reference, measured in turns with it; none where it was not measured."""
+    """Encode time relative to the reference, interleaved with it; None where it was not measured."""
     behind: float
     behind_low: float
     behind_high: float
@@ -41,13 +44,13 @@ class Standing:
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """The methods of an experiment at one number of bits, the best first."""
+    """The methods of an experiment at one code length, the best first."""
 
     experiment: str
     data: str
     data_kind: str
     n_features: int
-    bits: int
+    n_bits: int
     depth: int
     seeds: int
     standings: list[Standing]
@@ -75,63 +78,58 @@ class Choice:
 
     @property
     def untrained(self) -> Standing | None:
-        """The best of those that learn nothing from data."""
-        return next((one for one in self.standings if not one.learned), None)
+        """The best of those that are not trained."""
+        return next((one for one in self.standings if not one.trained), None)
 
 
-def choices(experiment: Experiment) -> list[Choice]:
-    """Return what to choose from at each number of bits that all methods of a retrieval experiment have in common."""
-    config = experiment.about.config
-    if experiment.about.experiment != "retrieval" or config.get("sweep") or "bits" not in config.get("fixed", ["bits"]):
+def choices(results: Results) -> list[Choice]:
+    """Return what to choose from at each code length that all methods of a retrieval experiment have in common."""
+    config = results.description.config
+    if results.kind != "retrieval" or config.get("sweep") or "bits" not in config.get("fixed", ["bits"]):
         return []
-    done = [row for row in experiment.rows if row["experiment"] == "retrieval" and row["status"] == "ok"]
+    done = [row for row in recall_rows(results.rows) if row.ok]
     times = {
-        (row["label"], row["target_bits"]): row["share_at_equal_bits"]
-        for row in experiment.rows
-        if row["experiment"] == "calibration" and row["status"] == "ok"
+        (row.label, row.target_bits): row.time_ratio_at_equal_bits for row in equal_time_rows(results.rows) if row.ok
     }
-    found = (_choice(experiment, [row for row in done if row["n_bits"] == bits], times) for bits in config["bits"])
-    return sorted((choice for choice in found if choice), key=lambda choice: choice.bits)
+    found = (_choice(results.name, [row for row in done if row.n_bits == k], times) for k in config["n_bits"])
+    return sorted((choice for choice in found if choice), key=lambda choice: choice.n_bits)
 
 
-def _choice(experiment: Experiment, rows: list[Row], times: dict[tuple[str, int], float | None]) -> Choice | None:
+def _choice(name: str, rows: list[RetrievalRow], times: dict[tuple[str, int], float]) -> Choice | None:
     recalls: dict[str, dict[int, float]] = {}
     for row in rows:
-        recalls.setdefault(row["label"], {})[row["seed"]] = row["recall"][-1]
+        recalls.setdefault(row.label, {})[row.seed] = row.recall[-1]
     seeds = set.intersection(*(set(values) for values in recalls.values())) if recalls else set()
     if not seeds:
         return None
     values = {label: np.array([recalls[label][seed] for seed in sorted(seeds)]) for label in recalls}
     best = max(values, key=lambda label: float(values[label].mean()))
-    learned = {row["label"]: row["n_learn"] > 0 for row in rows}
-    bits = rows[0]["n_bits"]
+    first, trained = rows[0], {row.label: row.n_train > 0 for row in rows}
     error = difference_error(list(values.values()))
     standings = [
-        _standing(label, values[label], values[best], error, learned[label], times.get((label, bits)))
+        _standing(label, values[label], values[best], error, trained[label], times.get((label, first.n_bits), math.nan))
         for label in values
     ]
     return Choice(
-        experiment=experiment.name,
-        data=rows[0]["data"],
-        data_kind=rows[0]["data_kind"],
-        n_features=rows[0]["n_features"],
-        bits=bits,
-        depth=rows[0]["depths"][-1],
+        experiment=name,
+        data=first.data,
+        data_kind=first.data_kind,
+        n_features=first.n_features,
+        n_bits=first.n_bits,
+        depth=first.depths[-1],
         seeds=len(seeds),
         standings=sorted(standings, key=lambda one: -one.recall),
     )
 
 
-def _standing(
-    label: str, own: np.ndarray, best: np.ndarray, error: float, learned: bool, time: float | None
-) -> Standing:
+def _standing(label: str, own: NDArray, best: NDArray, error: float, trained: bool, time: float) -> Standing:
     behind = float((best - own).mean())
     return Standing(
         method=label,
         recall=float(own.mean()),
-        spread=float(own.std(ddof=1)) if len(own) > 1 else float("nan"),
-        learned=learned,
-        time=time,
+        std=float(own.std(ddof=1)) if len(own) > 1 else math.nan,
+        trained=trained,
+        time=None if math.isnan(time) else time,
         behind=behind,
         behind_low=behind - error,
         behind_high=behind + error,
@@ -146,20 +144,20 @@ class Summary:
     data: str
     data_kind: str
     n_features: int
-    bits: list[int]
+    n_bits: list[int]
     seeds: int
     depth: int
     best: list[tuple[str, int]]
-    """Methods that are the best or level with it, and at how many numbers of bits; of one seed the best alone."""
+    """Methods that are the best or level with it, and at how many code lengths; of one seed the best alone."""
     untrained: list[tuple[str, int]]
-    """The same among methods that learn nothing."""
+    """The same among untrained methods."""
     fastest: list[tuple[str, int]]
     """Methods that are the fastest within a point of the best."""
 
 
-def summaries(experiments: Iterable[Experiment]) -> list[Summary]:
+def summaries(results: Iterable[Results]) -> list[Summary]:
     """Return one line for each experiment there is a choice in."""
-    return [_summary(found) for experiment in experiments if (found := choices(experiment))]
+    return [_summary(found) for one in results if (found := choices(one))]
 
 
 def _summary(found: list[Choice]) -> Summary:
@@ -172,7 +170,7 @@ def _summary(found: list[Choice]) -> Summary:
         data=first.data,
         data_kind=first.data_kind,
         n_features=first.n_features,
-        bits=[choice.bits for choice in found],
+        n_bits=[choice.n_bits for choice in found],
         seeds=min(choice.seeds for choice in found),
         depth=first.depth,
         best=best.most_common(),

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 import cbe_bench
 from cbe_bench.core.errors import InputError
 from cbe_bench.data.features import Matrix
+from cbe_bench.data.formats.hdf5_access import fixed_strings
 from cbe_bench.data.images.dense_sift import DESCRIPTOR, dense_sift
-from cbe_bench.data.images.readers import SIDE, Pictures
+from cbe_bench.data.images.readers import SIDE, ImageReader
 from cbe_bench.data.images.vlad import learn_words, vlad
 from cbe_bench.data.view import Tick
 from cbe_bench.kernels.parallel import for_slices, slices
 
-_VERSION = 1
+_VERSION = 2
 """Part of the recipe: to be raised by any change that changes the numbers."""
 _IMAGES_AT_ONCE = 16
 _PART_BYTES = 1 << 28
@@ -33,7 +34,7 @@ _IMAGES_FOR_WORDS = 4_000
 
 
 def make_vlad(
-    pictures: Pictures, path: Path, n_words: int, *, rows: int | None = None, seed: int = 0, tick: Tick
+    pictures: ImageReader, path: Path, n_words: int, *, rows: int | None = None, seed: int = 0, tick: Tick
 ) -> int:
     """Write the VLAD features of images to `path`; return how many images show nothing and have only zeros.
 
@@ -64,20 +65,21 @@ def _choose(count: int, rows: int | None, seed: int) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng([seed, count]).choice(count, rows, replace=False))
 
 
-def _recipe(pictures: Pictures, n_words: int, chosen: NDArray[np.int64], seed: int) -> dict[str, Any]:
-    """Return all that decides the content of the file."""
+def _recipe(pictures: ImageReader, n_words: int, chosen: NDArray[np.int64], seed: int) -> dict[str, Any]:
+    """Return all that decides the content of the file; with the hash of the words, its identity."""
     return {
         "version": _VERSION,
         "side": SIDE,
         "words": n_words,
         "seed": seed,
         "rows": len(chosen),
+        "n_features": DESCRIPTOR * n_words,
         "labels": hashlib.sha256(pictures.labels[chosen].tobytes()).hexdigest(),
         "images": pictures.provenance.get("images_sha256", pictures.provenance.get("source")),
     }
 
 
-def _words(pictures: Pictures, chosen: NDArray[np.int64], n_words: int, seed: int) -> Matrix:
+def _words(pictures: ImageReader, chosen: NDArray[np.int64], n_words: int, seed: int) -> Matrix:
     """Learn the visual words from descriptors of images drawn by the seed."""
     rng = np.random.default_rng([seed, n_words])
     count = min(_IMAGES_FOR_WORDS, len(chosen))
@@ -94,7 +96,7 @@ def _words(pictures: Pictures, chosen: NDArray[np.int64], n_words: int, seed: in
     return learn_words(descriptors, n_words, seed)
 
 
-def _fill(part: "_Part", pictures: Pictures, rows: NDArray[np.int64], first: int) -> int:
+def _fill(part: "_Part", pictures: ImageReader, rows: NDArray[np.int64], first: int) -> int:
     """Compute and write some rows; return how many have only zeros."""
     empty: list[int] = []
 
@@ -138,10 +140,12 @@ class _Part:
             space = h5py.h5s.create_simple((len(labels), words.size))
             h5py.h5d.create(file.id, b"features", h5py.h5t.IEEE_F32LE, space, layout)
             file["words"], file["labels"] = words, labels
-            file.attrs.update(attributes)
-            file.attrs["recipe"] = json.dumps(self._recipe)
-            file.attrs["words_sha256"] = hashlib.sha256(words.tobytes()).hexdigest()
-            file.attrs["made_by"] = f"cbe-bench {cbe_bench.__version__}"
+            made = {
+                "recipe": json.dumps(self._recipe),
+                "words_sha256": hashlib.sha256(words.tobytes()).hexdigest(),
+                "made_by": f"cbe-bench {cbe_bench.__version__}",
+            }
+            file.attrs.update(fixed_strings({**attributes, **made}))
         self._open()
         self.note(0, 0)
 

@@ -1,14 +1,15 @@
-"""Labelled images in one form, whatever form they came in.
+"""Labelled images in one layout, whatever format they came in.
 
 Every reader takes the members of an archive and gives the images as rows of bytes with their labels, in the order of
-the original data set: training images first. A hash over pixels and labels then tells whether the content is that
+the original data set: training images first. A hash over pixels and labels then decides whether the content is that
 of the original, wherever it came from.
 """
 
-import gzip
 import hashlib
 import io
 import json
+import math
+import warnings
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -16,7 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.errors import InputError
-from cbe_bench.data.images.archives import Members
+from cbe_bench.data.images.archives import Members, decompress
+
+_MAX_IDX_BYTES = 1 << 26
+_MAX_DRAWINGS_BYTES = 1 << 23
+_MAX_PIXELS = 1024 * 10_000
 
 Pixels = NDArray[np.uint8]
 
@@ -37,9 +42,8 @@ class LabelledImages:
         return digest.hexdigest()
 
 
-def cifar10(members: Members) -> LabelledImages:
+def cifar10(members: Members, classes: tuple[str, ...]) -> LabelledImages:
     """Read CIFAR-10 from its official binary batches or from batches drawn as PNG, one image a row."""
-    classes = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
     files = _by_base_name(members)
     batches = [*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"]
     if "test_batch.bin" in files:
@@ -62,10 +66,6 @@ def cifar10_batch_md5(images: LabelledImages) -> list[str]:
     return [hashlib.md5(np.ascontiguousarray(batch).data).hexdigest() for batch in batches]
 
 
-DIGITS = tuple("0123456789")
-CLOTHES = ("T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot")
-
-
 def idx_or_csv(members: Members, classes: tuple[str, ...]) -> LabelledImages:
     """Read an MNIST-like set from its IDX files, compressed or not, or from comma-separated lines, label first."""
     files = _by_base_name(members)
@@ -81,13 +81,18 @@ def idx_or_csv(members: Members, classes: tuple[str, ...]) -> LabelledImages:
     return LabelledImages(np.concatenate(pixels), np.concatenate(labels).astype(np.int16), classes)
 
 
-def quickdraw(members: Members) -> LabelledImages:
-    """Read drawings: a compressed file for each class, a drawing of 784 shades between 0 and 1 in each line."""
+def quickdraw(members: Members, classes: tuple[str, ...]) -> LabelledImages:
+    """Read drawings: a compressed file for each class, a drawing of 784 shades between 0 and 1 in each line.
+
+    The classes are named after the files.
+    """
     drawings: dict[str, Pixels] = {}
     for name, content in members.items():
-        lines = gzip.decompress(content).splitlines()
+        lines = decompress(content, _MAX_DRAWINGS_BYTES, name).splitlines()
         shades = np.array([json.loads(line) for line in lines if line.strip()], np.float64)
-        drawings[PurePosixPath(name).name.removesuffix(".ndjson.gz")] = np.rint(255 * shades).astype(np.uint8)
+        with np.errstate(invalid="ignore"):
+            pixels = np.rint(255 * shades).astype(np.uint8)
+        drawings[PurePosixPath(name).name.removesuffix(".ndjson.gz")] = pixels
     classes = tuple(sorted(drawings))
     pixels = np.concatenate([drawings[name] for name in classes]).reshape(-1, 28, 28)
     labels = np.repeat(np.arange(len(classes)), [len(drawings[name]) for name in classes])
@@ -107,21 +112,25 @@ def _take(files: Members, name: str) -> bytes:
 def _read_png(content: bytes) -> Pixels:
     from PIL import Image
 
-    with Image.open(io.BytesIO(content)) as image:
+    with Image.open(io.BytesIO(content), formats=["PNG"]) as image:
+        if image.width * image.height > _MAX_PIXELS:
+            raise InputError(f"an image of {image.width:,} x {image.height:,} pixels; a batch has fewer")
         return np.asarray(image.convert("RGB"))
 
 
 def _read_csv(content: bytes) -> NDArray[np.uint8]:
     lines = content.split(b"\n", 1)[1]  # a line of names stands first
-    values = np.fromstring(lines.replace(b"\r", b"").replace(b"\n", b","), np.uint8, sep=",")
+    with warnings.catch_warnings(action="error"):  # text that is no number ends the values with a warning only
+        values = np.fromstring(lines.replace(b"\r", b"").replace(b"\n", b","), np.uint8, sep=",")
     return values.reshape(-1, 785)
 
 
 def _read_idx(files: Members, name: str) -> NDArray[np.uint8]:
-    content = gzip.decompress(files[f"{name}.gz"]) if f"{name}.gz" in files else _take(files, name)
+    packed = files.get(f"{name}.gz")
+    content = _take(files, name) if packed is None else decompress(packed, _MAX_IDX_BYTES, name)
     dimensions = content[3] if len(content) > 4 else 0
     shape = np.frombuffer(content, ">u4", dimensions, 4).astype(int)
     values = np.frombuffer(content, np.uint8, offset=4 + 4 * dimensions)
-    if not dimensions or content[2] != 8 or values.size != np.prod(shape):
+    if not dimensions or content[2] != 8 or values.size != math.prod(map(int, shape)):
         raise InputError(f"{name}: not a whole IDX file of bytes")
     return values.reshape(shape)

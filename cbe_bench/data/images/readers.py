@@ -1,5 +1,7 @@
 """Images as the descriptors want them: grey, square, of one size, values between 0 and 1, read in parts."""
 
+import hashlib
+import warnings
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
@@ -9,17 +11,21 @@ from numpy.typing import NDArray
 
 from cbe_bench.core.cache import whole_file
 from cbe_bench.core.errors import InputError
+from cbe_bench.data.formats.checks import check_regular_file, readable
+from cbe_bench.data.formats.hdf5_access import attributes, find, fixed_strings, open_file, read_whole
 from cbe_bench.data.images.dense_sift import Images
 from cbe_bench.data.images.parsers import LabelledImages
 
 SIDE = 64
 """Pixels of an image along each side when it is described."""
-_GREY = (0.299, 0.587, 0.114)
-"""Shares of red, green and blue in the grey of a pixel."""
+_GREY = (299, 587, 114)
+"""Thousandths of red, green and blue in the grey of a pixel."""
+_MAX_PIXELS = 100_000_000
+_FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
 _ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
 
 
-class Pictures(ABC):
+class ImageReader(ABC):
     """Labelled images that are read in parts.
 
     Attributes
@@ -41,40 +47,58 @@ class Pictures(ABC):
         """Return the given images, sorted, as (n, SIDE, SIDE)."""
 
 
-class StoredPictures(Pictures):
-    """Images in the form `store_images` writes."""
+class StoredImages(ImageReader):
+    """Images in a file that `store_images` wrote."""
 
     def __init__(self, path: Path) -> None:
-        import h5py
-
-        with h5py.File(path, "r") as file:
-            self._pixels = file["images"][:]
-            self.labels = file["labels"][:]
-            attributes = dict(file.attrs)
-        self.classes = tuple(attributes.pop("classes"))
-        self.provenance = attributes
+        check_regular_file(path)
+        with readable(path, "cannot be read as stored images"), open_file(path) as file:
+            pixels, labels = find(file, "images"), find(file, "labels")
+            if pixels is None or labels is None:
+                raise InputError(f"{path}: no /images and /labels; fetch the images again")
+            self._pixels, self.labels = read_whole(pixels, "u"), read_whole(labels, "i")
+            found = attributes(file)
+            self.classes = tuple(map(str, found.pop("classes")))
+        shape = self._pixels.shape
+        if len(shape) not in (3, 4) or not all(shape) or shape[1] != shape[2] or self.labels.shape != shape[:1]:
+            raise InputError(f"{path}: /images has shape {shape}, /labels {self.labels.shape}; they do not fit")
+        self.provenance = found
         self._enlarge = _interpolation(self._pixels.shape[1], SIDE)
 
     def read(self, rows: NDArray[np.int64]) -> Images:
-        """Return the given images, enlarged by linear interpolation."""
-        pixels = self._pixels[rows].astype(np.float32)
-        grey = sum(share * pixels[..., i] for i, share in enumerate(_GREY)) if pixels.ndim == 4 else pixels
-        return np.ascontiguousarray(self._enlarge @ (grey / np.float32(255)) @ self._enlarge.T)
+        """Return the given images, enlarged by linear interpolation, exactly until the division at the end.
+
+        Grey is a whole number below 2^18, weights are multiples of 1/128: double precision holds their products.
+        """
+        pixels = self._pixels[rows].astype(np.float64)
+        thousandths = pixels @ _GREY if pixels.ndim == 4 else 1000 * pixels
+        return (self._enlarge @ thousandths @ self._enlarge.T / 255_000).astype(np.float32)
 
 
-class FolderPictures(Pictures):
+class FolderImages(ImageReader):
     """A folder of image files; those in a subfolder are of the class it is named after."""
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
             raise InputError(f"{folder}: no such folder")
-        self._files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in _ENDINGS)
+        self._files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in _ENDINGS and path.is_file())
         if not self._files:
             raise InputError(f"{folder}: no images in it; known endings: {', '.join(_ENDINGS)}")
         of_each = [path.relative_to(folder).parts[0] if path.parent != folder else "" for path in self._files]
         self.classes = tuple(sorted(set(of_each)))
+        if len(self.classes) > np.iinfo(np.int16).max:
+            raise InputError(f"{folder}: {len(self.classes):,} subfolders; allowed: up to {np.iinfo(np.int16).max:,}")
         self.labels = np.searchsorted(np.array(self.classes), np.array(of_each)).astype(np.int16)
-        self.provenance = {"kind": "user", "source": folder.name}
+        self.provenance = {"kind": "user", "source": folder.name, "images_sha256": self._content_hash(folder)}
+
+    def _content_hash(self, folder: Path) -> str:
+        """Return a hash over the names and contents of all images."""
+        digest = hashlib.sha256()
+        for path in self._files:
+            with path.open("rb") as file:
+                content = hashlib.file_digest(file, "sha256").hexdigest()
+            digest.update(f"{path.relative_to(folder)}\0{content}\n".encode(errors="surrogateescape"))
+        return digest.hexdigest()
 
     def read(self, rows: NDArray[np.int64]) -> Images:
         """Decode the given images."""
@@ -84,12 +108,12 @@ class FolderPictures(Pictures):
     def _decode(path: Path) -> Images:
         from PIL import Image
 
-        try:
-            with Image.open(path) as image:
+        with readable(path, "cannot be read as an image"), warnings.catch_warnings(action="ignore"):
+            with Image.open(path, formats=_FORMATS) as image:
+                if image.width * image.height > _MAX_PIXELS:
+                    raise InputError(f"{path}: {image.width:,} x {image.height:,} pixels; allowed: {_MAX_PIXELS:,}")
                 small = image.convert("L").resize((SIDE, SIDE), Image.Resampling.BILINEAR)
-                return np.asarray(small, np.float32) / np.float32(255)
-        except (OSError, ValueError, Image.DecompressionBombError) as error:
-            raise InputError(f"{path}: cannot be read as an image ({str(error).splitlines()[0]})") from None
+            return np.asarray(small, np.float32) / np.float32(255)
 
 
 def store_images(path: Path, images: LabelledImages, **provenance: str) -> None:
@@ -99,16 +123,15 @@ def store_images(path: Path, images: LabelledImages, **provenance: str) -> None:
     with whole_file(path) as temporary, h5py.File(temporary, "w") as file:
         file["images"] = images.pixels
         file["labels"] = images.labels
-        file.attrs["classes"] = list(images.classes)
-        file.attrs["images_sha256"] = images.content_hash()
-        file.attrs.update(provenance)
+        found = {"classes": images.classes, "images_sha256": images.content_hash(), **provenance}
+        file.attrs.update(fixed_strings(found))
 
 
-def _interpolation(length: int, wanted: int) -> NDArray[np.float32]:
+def _interpolation(length: int, wanted: int) -> NDArray[np.float64]:
     """Return the matrix that brings an axis to another length by linear interpolation."""
     at = np.clip((np.arange(wanted) + 0.5) * length / wanted - 0.5, 0, length - 1)
     low = np.minimum(at.astype(int), length - 2)
-    matrix = np.zeros((wanted, length), np.float32)
+    matrix = np.zeros((wanted, length))
     matrix[np.arange(wanted), low] = low + 1 - at
     matrix[np.arange(wanted), low + 1] = at - low
     return matrix

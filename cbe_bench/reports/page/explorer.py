@@ -3,14 +3,14 @@
 import math
 from typing import Any
 
+from cbe_bench.core.style import line_styles
 from cbe_bench.reports.advice import Choice, Standing
-from cbe_bench.reports.figures import line_styles
 
 _DASHES = {"-": "", "--": "6 3", "-.": "7 3 1.5 3", ":": "1.5 3"}
 
 
 def explorer_data(choices: list[Choice]) -> list[dict[str, Any]]:
-    """Return what the chart draws: one entry for each experiment with several numbers of bits."""
+    """Return what the chart draws: one entry for each experiment with several code lengths."""
     by_name: dict[str, list[Choice]] = {}
     for choice in choices:
         by_name.setdefault(choice.experiment, []).append(choice)
@@ -29,14 +29,14 @@ def _entry(name: str, found: list[Choice]) -> dict[str, Any]:
         "name": name,
         "kind": found[0].data_kind,
         "depth": found[0].depth,
-        "bits": [choice.bits for choice in found],
+        "bits": [choice.n_bits for choice in found],
         "lines": lines,
     }
 
 
 def _point(one: Standing | None) -> dict[str, float | None] | None:
-    """Return recall, its spread and the time of encoding; nothing where the method did not end."""
+    """Return recall, its standard deviation and the time of encoding; nothing where the method did not end."""
     if one is None:
         return None
-    spread = None if math.isnan(one.spread) else round(one.spread, 5)
-    return {"recall": round(one.recall, 5), "spread": spread, "time": one.time and round(one.time, 4)}
+    std = None if math.isnan(one.std) else round(one.std, 5)
+    return {"recall": round(one.recall, 5), "spread": std, "time": one.time and round(one.time, 4)}

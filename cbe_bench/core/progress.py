@@ -1,0 +1,49 @@
+"""Who follows a run: told what begins, how far it is, and how it ended."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+Progress = Callable[[float], None]
+"""Takes the fraction of a step that is done, between 0 and 1."""
+
+
+def no_progress(fraction: float) -> None:
+    """Take the fraction and do nothing."""
+
+
+class Reporter(Protocol):
+    """Follows a run of cells."""
+
+    def message(self, text: str) -> None:
+        """Take a line for the user."""
+
+    def begin(self, n_cells: int, seconds: float) -> None:
+        """Take how many cells are to run, and an estimate of their seconds."""
+
+    def step(self, what: str, seconds: float) -> None:
+        """Take what begins now, and an estimate of its seconds."""
+
+    def advance(self, fraction: float) -> None:
+        """Take the fraction of the step that is done."""
+
+    def end(self, line: str, notes: Sequence[str] = ()) -> None:
+        """Take how a cell has ended, and warnings about it."""
+
+
+class Silent:
+    """A reporter that says nothing."""
+
+    def message(self, text: str) -> None:
+        """Take a line."""
+
+    def begin(self, n_cells: int, seconds: float) -> None:
+        """Take how many cells are to run."""
+
+    def step(self, what: str, seconds: float) -> None:
+        """Take what begins now."""
+
+    def advance(self, fraction: float) -> None:
+        """Take the fraction that is done."""
+
+    def end(self, line: str, notes: Sequence[str] = ()) -> None:
+        """Take how a cell has ended."""

@@ -1,0 +1,84 @@
+"""Tables and figures of an experiment as objects, and written to files: CSV, PNG and PDF, whole or not at all."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cbe_bench.core.cache import whole_file
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure as Drawing
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with its name, which is that of its file, and its caption."""
+
+    name: str
+    frame: "pd.DataFrame"
+    caption: str
+    folded: bool = False
+    """Whether a reader of the page has to open it."""
+    shown: bool = True
+    """Whether the page shows it; where not, it is linked."""
+    digits: int = 5
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure, drawn when it is asked for; None is drawn where the rows do not suffice."""
+
+    name: str
+    draw: Callable[[], "Drawing | None"]
+    caption: str
+    folded: bool = False
+    table: str = ""
+    """The table with its numbers, where that has another name."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the rows of an experiment amount to."""
+
+    tables: tuple[Table, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    terminal: tuple[str, ...] = ()
+    """Tables that are printed when the experiment ends."""
+
+    def table(self, name: str) -> "pd.DataFrame | None":
+        """Return a table by its name; None where the rows do not suffice for it."""
+        return next((table.frame for table in self.tables if table.name == name), None)
+
+
+def write_report(report: Report, folder: Path) -> list[str]:
+    """Write the tables and figures of a report into a folder; return the names of the files."""
+    written = [save_table(table.frame, folder / table.name, table.digits) for table in report.tables]
+    for figure in report.figures:
+        drawing = figure.draw()
+        if drawing is not None:
+            written += save_figure(drawing, folder / figure.name)
+    return written
+
+
+def save_table(table: "pd.DataFrame", path: Path, digits: int = 5) -> str:
+    """Write a table as CSV, numbers with so many digits; return the name of the file."""
+    target = path.with_suffix(".csv")
+    with whole_file(target) as temporary:
+        table.to_csv(temporary, index=False, float_format=f"%.{digits}g")
+    return str(target)
+
+
+def save_figure(figure: "Drawing", path: Path) -> list[str]:
+    """Write a figure as PNG and PDF; return the names of the files."""
+    from cbe_bench.core.style import drawing_style
+
+    written = []
+    for suffix, metadata in ((".png", {"Software": None}), (".pdf", {"CreationDate": None})):
+        target = path.with_suffix(suffix)
+        with whole_file(target) as temporary, drawing_style():
+            figure.savefig(temporary, metadata=metadata)
+        figure.set_layout_engine("none")  # laid out once, for the first of the files
+        written.append(str(target))
+    return written

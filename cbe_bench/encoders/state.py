@@ -1,0 +1,63 @@
+"""What the fitted parameters of a method look like, so that those read from a file are checked before they are used."""
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from cbe_bench.core.errors import InputError
+
+Shapes = dict[str, tuple[int, ...]]
+"""The shapes of stored arrays by name."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """An array, or a number, of a fitted encoder.
+
+    Attributes
+    ----------
+    dtype : str
+        The type, as NumPy abbreviates it.
+    shape : tuple of int or None
+        The shape, None where any length will do; an empty one is that of a number.
+    low, high : float
+        The least and largest value; infinite ones stand for any finite value.
+    """
+
+    dtype: str
+    shape: tuple[int | None, ...] = ()
+    low: float = -np.inf
+    high: float = np.inf
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise InputError unless `value` is such an array or number."""
+        if isinstance(value, np.ndarray):
+            found, allowed = f"{value.dtype}{list(value.shape)}", f"{np.dtype(self.dtype)}{list(self.shape)}"
+            lengths = zip(self.shape, value.shape, strict=False)
+            fits = len(self.shape) == value.ndim and all(n is None or n == m for n, m in lengths)
+            if value.dtype != self.dtype or not fits:
+                raise InputError(f"{name} is {found}, not {allowed}")
+        elif self.shape or isinstance(value, bool) or not isinstance(value, int if self.dtype == "i8" else Real):
+            raise InputError(f"{name} is {value!r:.40}, not of type {np.dtype(self.dtype)}")
+        self._check_range(name, np.asarray(value))
+
+    def _check_range(self, name: str, values: np.ndarray) -> None:
+        if values.size == 0:
+            return
+        least, most = values.min(), values.max()
+        if not (np.isfinite(least) and np.isfinite(most)):
+            raise InputError(f"{name} holds numbers that are not finite")
+        if not (self.low <= least and most <= self.high):
+            raise InputError(f"{name} holds {least}..{most}, outside of {self.low:g}..{self.high:g}")
+
+
+def sign_field(*shape: int) -> Field:
+    """Return the field of an array of -1 and +1."""
+    return Field("i1", shape, -1, 1)
+
+
+def index_field(dtype: str, count: int, *shape: int | None) -> Field:
+    """Return the field of an array of indices 0..count-1."""
+    return Field(dtype, shape, 0, count - 1)

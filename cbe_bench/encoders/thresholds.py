@@ -1,0 +1,135 @@
+"""Centring, and thresholds at the median: any encoder, made for data that do not lie around the origin.
+
+Signs compare projections with zero. Where the rows have a large common mean, as embeddings have, many projections have
+one sign for all rows, and their bits say nothing. Centred, the code is that of x - m, m the mean of the training set.
+For a linear method, sign(R (x - m)) = sign(R x - t) with t = R m: the mean becomes a threshold of each bit, at the cost
+of one comparison. Other methods are given x - m. Thresholds at the median over the training set balance every bit.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbe_bench.core.errors import InputError, did_you_mean
+from cbe_bench.encoders.base import N_TRAIN, Encoder
+from cbe_bench.encoders.state import Field, Shapes
+from cbe_bench.encoders.wrapper import Wrapper
+from cbe_bench.kernels.bits import Codes, code_bytes, pack_above
+from cbe_bench.kernels.parallel import for_slices, slices, thread_count
+
+THRESHOLDS = ("zero", "median")
+_MEDIAN_VALUES = 1 << 27
+"""Projections that medians are taken of, at most: those of some rows of a training set that has more."""
+_ENCODE_VALUES = 1 << 21
+"""Projections held at once while encoding: few enough to stay in cache, enough for all threads."""
+
+
+class Thresholded(Wrapper):
+    """An encoder of centred vectors, with thresholds from the training set.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        The encoder of the centred vectors; it is cloned, not fitted.
+    center : bool
+        Encode x less the mean of the training set.
+    threshold : {"zero", "median"}
+        What each projection is compared with: zero, or its median over the training set.
+    n_bits : int or None
+        Code length; None means that of the encoder, or else as many bits as there are features.
+    random_state : int, RandomState or None
+        Decides the draws of the encoder unless it has a random state of its own.
+
+    Attributes
+    ----------
+    mean_ : float64 array of shape (d,)
+        The mean of the training set; zero if not centred.
+    thresholds_ : float64 array of shape (n_bits,)
+        What the encoder's projections are compared with.
+    encoder_ : Encoder
+        The fitted encoder.
+    """
+
+    learns = True
+    steps = ("center", "threshold")
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        *,
+        center: bool = True,
+        threshold: str = "zero",
+        n_bits: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(encoder, n_bits=n_bits, random_state=random_state)
+        self.center = center
+        self.threshold = threshold
+
+    @property
+    def linear(self) -> bool:  # type: ignore[override]
+        """Thresholds are not zero at the origin."""
+        return False
+
+    def check_params(self, n_features: int) -> None:
+        """Raise InputError if the parameters cannot work for vectors of this many features."""
+        if not isinstance(self.center, bool | np.bool_):
+            raise InputError(f"{self.name}: center = {self.center!r}; allowed: True, False")
+        if self.threshold not in THRESHOLDS:
+            hint = did_you_mean(str(self.threshold), THRESHOLDS)
+            raise InputError(f"{self.name}: threshold = {self.threshold!r}; {hint}")
+        super().check_params(n_features)
+
+    def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
+        self.mean_ = X.mean(axis=0, dtype=np.float64) if self.center else np.zeros(X.shape[1])
+        rows = X if self.encoder.learns else X[:1]
+        self._fit_inner(self._centred(rows), y if self.encoder.learns else None, rng, X.shape[1])
+        self.thresholds_ = np.zeros(self.n_bits_)
+        if self.threshold == "median":
+            some = X[:: -(-len(X) * self.n_bits_ // _MEDIAN_VALUES)]
+            self.thresholds_[:] = np.median(self._values(some), axis=0)
+        elif self.encoder_.linear and self.center:
+            self.thresholds_[:] = self.encoder_._project(self.mean_[None])[0]
+
+    def _centred(self, X: NDArray) -> NDArray:
+        return X - self.mean_.astype(X.dtype) if self.center else X
+
+    def _values(self, X: NDArray) -> NDArray:
+        """Return what the thresholds are compared with."""
+        return self.encoder_._project(X if self.encoder_.linear else self._centred(X))
+
+    def _project(self, X: NDArray) -> NDArray:
+        values = self._values(X)
+        values -= self.thresholds_.astype(X.dtype)
+        return values
+
+    def _encode(self, X: NDArray) -> Codes:
+        codes = np.empty((len(X), code_bytes(self.n_bits_)), np.uint8)
+        thresholds = self.thresholds_.astype(X.dtype)
+        for part in slices(len(X), max(1, _ENCODE_VALUES // self.n_bits_)):
+            _pack(self._values(X[part]), thresholds, codes[part])
+        return codes
+
+    def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
+        own = {"mean_": Field("f8", (n_features,)), "thresholds_": Field("f8", (self.bits(n_features),))}
+        return super()._state_fields(n_features, shapes) | own
+
+    def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
+        """Estimate the bytes needed to fit and to encode beside input and output."""
+        n_bits = self.bits(n_features)
+        centred = 4 * n_train * n_features if self.center and self.encoder.learns else 0
+        medians = 8 * min(_MEDIAN_VALUES, n_train * n_bits) if self.threshold == "median" else 0
+        own = 8 * (n_features + n_bits) + 4 * max(_ENCODE_VALUES, n_bits)
+        return super().memory_bytes(n_features, n_train) + own + max(centred, medians)
+
+    def work(self, n_features: int) -> float:
+        """Estimate the cost of encoding one vector."""
+        return super().work(n_features) + self.bits(n_features)
+
+
+def _pack(values: NDArray, thresholds: NDArray, codes: Codes) -> None:
+    """Write the packed signs of values - thresholds, on all cores."""
+    for_slices(
+        lambda part: pack_above(values[part], thresholds, codes[part]), len(values), -(-len(values) // thread_count())
+    )

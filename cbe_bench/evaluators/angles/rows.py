@@ -1,0 +1,101 @@
+"""Rows of experiments on angles: of simulated pairs, and of features.
+
+Tables of a row are tuples of tuples: one line for each angle, one column for each code length.
+"""
+
+import math
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from cbe_bench.core.results import Row, Spec
+
+Values = tuple[float, ...]
+Counts = tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulationSpec(Spec):
+    """One method on one kind of pair: all angles and all code lengths."""
+
+    data: str = "simulated pairs"
+    data_kind: str = "simulated"
+    method: str
+    pair: str
+    n_features: int
+    n_bits: tuple[int, ...]
+    """Code lengths, rising."""
+    angles_rad: Values
+    draws: int
+    delta: float
+    """The probability at which Theorem 2 is taken."""
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulationRow(SimulationSpec, Row):
+    """What the draws say of the fraction of differing bits."""
+
+    type: ClassVar[str] = "simulation"
+
+    flatness: Values = ()
+    """rho of the pair at each angle, as the embedding sees it, averaged over draws."""
+    mean: Values = ()
+    """The mean fraction at the longest code, for each angle."""
+    variance: tuple[Values, ...] = ()
+    kurtosis: tuple[Values, ...] = ()
+    n_beyond_2_sigma: Counts = ()
+    """Draws off by more than two standard deviations of independent bits at the longest code, for each angle."""
+    n_beyond_3_sigma: Counts = ()
+    n_beyond_theorem2: tuple[Counts, ...] = ()
+    """Draws off by more than Theorem 2 allows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeaturesSpec(Spec):
+    """One draw of one encoder on all pairs of a sample of features."""
+
+    method: str
+    data_hash: str
+    """The identity of the features."""
+    n_rows: int
+    """Rows that the sample is drawn from."""
+    n_vectors: int
+    """Rows of the sample."""
+    n_features: int
+    n_bits: tuple[int, ...]
+    """Code lengths, rising."""
+    draw: int
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeaturesRow(FeaturesSpec, Row):
+    """How far angles from codes are off, for each code length, over all pairs."""
+
+    type: ClassVar[str] = "features"
+
+    mean_error_over_pi: Values = ()
+    worst_error_over_pi: Values = ()
+    n_pairs: int = 0
+    flatness_range: tuple[float, float] = (math.nan, math.nan)
+    angle_range_rad: tuple[float, float] = (math.nan, math.nan)
+    fraction_with_hypothesis: Values = ()
+    """Fraction of pairs that meet the hypothesis of the corollary to Theorem 2, for each code length."""
+
+
+def simulations(rows: Iterable[Row]) -> list[SimulationRow]:
+    """Return the rows of simulated pairs that ended well."""
+    return [row for row in rows if isinstance(row, SimulationRow) and row.ok]
+
+
+def features_rows(rows: Iterable[Row]) -> list[FeaturesRow]:
+    """Return the rows of features that ended well."""
+    return [row for row in rows if isinstance(row, FeaturesRow) and row.ok]
+
+
+def select(
+    rows: Iterable[SimulationRow], methods: Container[str] | None = None, pairs: Container[str] | None = None
+) -> list[SimulationRow]:
+    """Return the simulations of some methods and of some kinds of pairs; None selects all."""
+    return [row for row in rows if (methods is None or row.method in methods) and (pairs is None or row.pair in pairs)]

@@ -1,0 +1,186 @@
+"""What a kind of experiment is, and the registry of all kinds.
+
+A kind is one folder of this package, or a module that the entry-point group ``cbe_bench.experiments`` names: a class
+decorated with `register`, with its configuration, its rows, its claims, and how cells are listed and evaluated. The
+runner, the command line, the page and the table of claims take it from there.
+"""
+
+import importlib
+import pkgutil
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+import cbe_bench.evaluators
+from cbe_bench.core.claims import NOT_TESTED, Claim, Verdict
+from cbe_bench.core.config import BaseConfig
+from cbe_bench.core.errors import InputError
+from cbe_bench.core.plugins import load_plugins
+from cbe_bench.core.progress import Progress, Reporter
+from cbe_bench.core.report import Report
+from cbe_bench.core.resources import Resources
+from cbe_bench.core.results import (
+    DATA_KINDS,
+    DESCRIPTION_FILE,
+    Results,
+    Row,
+    RowTypes,
+    load_description,
+    load_results,
+)
+from cbe_bench.core.runner import Cell, Metrics
+from cbe_bench.data.features import Features
+
+ENTRY_POINTS = "cbe_bench.experiments"
+_KINDS: dict[str, type["Experiment"]] = {}
+AnyExperiment = TypeVar("AnyExperiment", bound=type["Experiment"])
+
+
+class Measurement(NamedTuple):
+    """A value that runs can be compared by, with its interval of noise."""
+
+    subject: str
+    """What was measured: the method and what tells its cells apart, seeds aside."""
+    metric: str
+    value: float
+    low: float
+    high: float
+
+
+class Experiment(ABC):
+    """An experiment: a configuration applied to features.
+
+    Parameters
+    ----------
+    config : BaseConfig
+        An instance of the `config_class` of the kind.
+    features : Features or None
+        The features it runs on; None for a kind that needs none.
+    resources : Resources
+        The threads and the memory it may use.
+    """
+
+    kind: ClassVar[str]
+    config_class: ClassVar[type[BaseConfig]]
+    row_classes: ClassVar[tuple[type[Row], ...]]
+    claims: ClassVar[tuple[Claim, ...]] = ()
+    judged_at_smoke: ClassVar[bool] = False
+    """Whether results of the smoke scale, of few dimensions and rows, suffice to judge claims by."""
+    stages: ClassVar[tuple[str, ...]] = ("cells",)
+    """Cells of a later stage may depend on the rows of earlier ones."""
+
+    def __init__(self, config: Any, features: Features | None, resources: Resources) -> None:
+        self.config, self.resources = config, resources
+        self._features = features
+
+    @property
+    def features(self) -> Features:
+        """The features it runs on."""
+        assert self._features is not None, f"experiments of kind {self.kind} have no features"
+        return self._features
+
+    @property
+    @abstractmethod
+    def headline(self) -> str:
+        """Say in a line what is to be run."""
+
+    @abstractmethod
+    def cells(self, stage: str, rows: Sequence[Any]) -> list[Cell]:
+        """List the cells of a stage, given the rows there are."""
+
+    def prepare(self, cells: Sequence[Cell], reporter: Reporter) -> Any:
+        """Return what the cells of a group share."""
+        return None
+
+    @abstractmethod
+    def evaluate(self, cell: Cell, context: Any, progress: Progress) -> Metrics:
+        """Return the metrics of a cell: fields of its row."""
+
+    @abstractmethod
+    def summarise(self, row: Any) -> str:
+        """Say in a few words what a row found."""
+
+    @classmethod
+    @abstractmethod
+    def report(cls, results: Results) -> Report:
+        """Return the tables and figures of some results."""
+
+    @classmethod
+    def describe_data(cls, results: Results) -> str:
+        """Say in a line which data the results are about."""
+        names = {row.data: DATA_KINDS.get(row.data_kind, row.data_kind) for row in results.rows if row.data}
+        return "; ".join(f"{name} ({kind})" for name, kind in names.items())
+
+    @classmethod
+    def measurements(cls, results: Results) -> Iterator[Measurement]:
+        """Yield what two runs can be compared by."""
+        return iter(())
+
+    @classmethod
+    def row_types(cls) -> RowTypes:
+        """Return the classes of its rows by what their lines are called."""
+        return {row.type: row for row in cls.row_classes}
+
+
+def register(cls: AnyExperiment) -> AnyExperiment:
+    """Make a kind of experiment known to the suite."""
+    known = _KINDS.setdefault(cls.kind, cls)
+    if known is not cls:
+        raise ValueError(f"two experiments are of kind {cls.kind!r}: {known.__name__} and {cls.__name__}")
+    return cls
+
+
+def experiment_kinds() -> dict[str, type[Experiment]]:
+    """Return the classes of all kinds of experiments, those of other packages included."""
+    for module in pkgutil.iter_modules(cbe_bench.evaluators.__path__):
+        if module.ispkg:
+            importlib.import_module(f"cbe_bench.evaluators.{module.name}.experiment")
+    load_plugins(ENTRY_POINTS)
+    return dict(sorted(_KINDS.items()))
+
+
+def experiment_class(kind: str) -> type[Experiment]:
+    """Return the class of a kind of experiment."""
+    kinds = experiment_kinds()
+    if kind not in kinds:
+        raise InputError(f"no experiment is of kind {kind!r}; there are {', '.join(kinds)}")
+    return kinds[kind]
+
+
+def load_experiment(folder: Path) -> Results:
+    """Read the results of the experiment in a folder."""
+    kind = load_description(folder).kind
+    if kind not in experiment_kinds():
+        raise InputError(f"{folder / DESCRIPTION_FILE}: no experiment is of kind {kind!r}")
+    return load_results(folder, experiment_class(kind).row_types())
+
+
+def load_experiments(folder: Path) -> list[Results]:
+    """Read all experiments of a folder of results, by name."""
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder")
+    return [load_experiment(path.parent) for path in sorted(folder.glob(f"*/{DESCRIPTION_FILE}"))]
+
+
+def all_claims() -> list[Claim]:
+    """Return the claims of all kinds of experiments, in the order of the paper."""
+    return sorted((claim for kind in experiment_kinds().values() for claim in kind.claims), key=lambda one: one.order)
+
+
+def judge(results: Iterable[Results]) -> list[Verdict]:
+    """Judge every claim by the results of its kind of experiment."""
+    found = list(results)
+    kinds = experiment_kinds()
+    owner = {claim.id: cls for cls in kinds.values() for claim in cls.claims}
+    verdicts = []
+    for claim in all_claims():
+        cls = owner[claim.id]
+        verdicts += claim.verdicts([one for one in found if one.kind == cls.kind])
+    tried_out = {one.name for one in found if one.description.scale == "smoke" and not kinds[one.kind].judged_at_smoke}
+    return [_not_judged(one) if one.experiment in tried_out else one for one in verdicts]
+
+
+def _not_judged(verdict: Verdict) -> Verdict:
+    return replace(verdict, outcome=NOT_TESTED, found=f"the smoke scale is too small to judge by; {verdict.found}")

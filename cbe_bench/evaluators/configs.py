@@ -1,0 +1,227 @@
+"""Configurations that several kinds of experiments share: on features, and with a list of encoders."""
+
+import json
+from collections.abc import Iterable
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator
+
+from cbe_bench.core.config import SCALES, BaseConfig, Positive, Seed, Strict
+from cbe_bench.core.config import load_config as load
+from cbe_bench.core.errors import InputError, did_you_mean
+from cbe_bench.core.yaml_files import set_key
+from cbe_bench.data.catalogue import hint
+from cbe_bench.data.features import Features
+from cbe_bench.data.formats import open_features
+from cbe_bench.data.splits import PROTOCOLS
+from cbe_bench.data.synthetic import SyntheticFeatures
+from cbe_bench.encoders import make_encoder
+from cbe_bench.evaluators.base import experiment_kinds
+
+_CHECKOUT = Path(__file__).parents[2] / "configs"
+_PACKAGED = Path(__file__).parents[1] / "configs"
+
+
+class DataConfig(Strict):
+    """Which features an experiment uses."""
+
+    name: str
+    """What they are called in tables and figures."""
+    file: Path | None = None
+    """The feature file, relative to the working directory."""
+    dim: Positive
+    """Dimensions of its vectors."""
+    keep_dims: Positive | None = None
+    """Use only this many dimensions, drawn by the seed; all of them where there are no more."""
+    synthetic: bool = True
+    """Use a synthetic surrogate of the same shape where the file is absent."""
+    build_at: tuple[Literal["smoke", "quick", "paper"], ...] = ("paper",)
+    """The scales at which the whole suite builds the file where it is absent, if it is one it knows how to build."""
+
+
+class FeaturesConfig(BaseConfig):
+    """The keys of experiments on features."""
+
+    data: DataConfig
+
+    @property
+    def n_features(self) -> int:
+        """Dimensions of the vectors an encoder sees."""
+        return min(self.data.keep_dims or self.data.dim, self.data.dim)
+
+    @property
+    def rows_needed(self) -> int:
+        """Rows that a synthetic surrogate must have."""
+        raise NotImplementedError
+
+    def rows_used(self, n_classes: int) -> int:
+        """Return how many rows of a file with so many classes the experiment takes."""
+        return self.rows_needed
+
+    def problems(self) -> Iterable[str]:
+        """Find what is well-formed but cannot work."""
+        if self.data.file is None and not self.data.synthetic:
+            yield "data.file: required where data.synthetic is false"
+
+
+class EncoderConfig(Strict):
+    """One line of a figure: a method and its parameters."""
+
+    name: str
+    label: str
+    """What it is called in tables and figures; its name unless given."""
+    params: dict[str, Any] = Field(default_factory=dict)
+    n_train: Positive | None = None
+    """Rows this method is trained on, where they are fewer than those of the others."""
+
+
+def unique(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return values none of which is given twice, entries by their label."""
+    names = [getattr(value, "label", value) for value in values]
+    repeated = sorted({str(name) for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(f"{', '.join(repeated)} given more than once")
+    return values
+
+
+class EncodersConfig(FeaturesConfig):
+    """The keys of experiments on a list of encoders."""
+
+    protocol: Literal["paper", "released-code"] = "paper"
+    n_bits: Annotated[tuple[Positive, ...], Field(min_length=1)]
+    """Code lengths."""
+    seeds: Annotated[tuple[Seed, ...], Field(min_length=1)]
+    encoders: Annotated[tuple[EncoderConfig, ...], Field(min_length=1)]
+
+    _unique = field_validator("n_bits", "seeds", "encoders")(unique)
+
+    @classmethod
+    def expand(cls, tree: dict[str, Any]) -> None:
+        """Write out bare names of encoders, and entries with a grid of parameters."""
+        if isinstance(tree.get("encoders"), list):
+            tree["encoders"] = [full for entry in tree["encoders"] for full in _full_encoders(entry)]
+
+    def params_of(self, entry: EncoderConfig) -> dict[str, Any]:
+        """Return the parameters of an encoder, those its protocol sets included."""
+        return PROTOCOLS[self.protocol].params_for(entry.name) | entry.params
+
+    def problems(self) -> Iterable[str]:
+        """Find what is well-formed but cannot work."""
+        yield from super().problems()
+        seen: dict[str, str] = {}
+        for entry in self.encoders:
+            settings = repr((entry.name, sorted(entry.params.items()), entry.n_train))
+            if settings in seen:
+                yield f"encoders.{entry.label}: the same method and parameters as encoders.{seen[settings]}"
+            seen[settings] = entry.label
+            try:
+                json.dumps(entry.params)
+            except TypeError as error:
+                yield f"encoders.{entry.label}.params: {str(error).lower()}"
+            try:
+                self._check_encoder(entry)
+            except InputError as error:
+                yield f"encoders.{entry.label}: {error}"
+
+    def _check_encoder(self, entry: EncoderConfig) -> None:
+        if {"n_bits", "random_state"} & entry.params.keys():
+            raise InputError("n_bits and random_state are set by the keys n_bits and seeds")
+        for n_bits in self.n_bits:
+            make_encoder(entry.name, n_bits=n_bits, **self.params_of(entry)).check_params(self.n_features)
+
+
+def _full_encoders(entry: Any) -> list[Any]:
+    """Return the entries that a bare name, an entry, or an entry with a grid stands for.
+
+    A grid maps parameters to lists of values, `n_train` among them; null leaves a parameter as it is.
+    """
+    if isinstance(entry, str):
+        return [{"name": entry, "label": entry}]
+    if not isinstance(entry, dict) or "name" not in entry:
+        return [entry]
+    grid = entry.get("grid")
+    if not isinstance(grid, dict):
+        return [{"label": entry["name"], **entry}]
+    if not all(isinstance(values, list) and values for values in grid.values()):
+        raise InputError(f"encoders.{entry['name']}.grid: must map parameters to lists of values")
+    return [_grid_entry(entry, dict(zip(grid, values, strict=True))) for values in product(*grid.values())]
+
+
+def _grid_entry(entry: dict[str, Any], chosen: dict[str, Any]) -> dict[str, Any]:
+    chosen = {name: value for name, value in chosen.items() if value is not None}
+    base = {"params": {}, **{key: value for key, value in entry.items() if key != "grid"}}
+    rows = {"n_train": chosen.pop("n_train")} if "n_train" in chosen else {}
+    words = [f"{name} = {value}" for name, value in (chosen | rows).items()]
+    label = ", ".join([*([entry["label"]] if "label" in entry else []), *words])
+    params = base["params"] | chosen if isinstance(base["params"], dict) else base["params"]
+    return {**base, **rows, "label": label or entry["name"], "params": params}
+
+
+def find_config(name: str | Path) -> Path:
+    """Return the file of a configuration: a path, or the name of one that comes with the suite."""
+    path = Path(name)
+    if path.is_file():
+        return path
+    for folder in (Path("configs"), *config_folders()):
+        candidate = folder / f"{path.stem}.yaml"
+        if candidate.is_file() and path.parent in (Path(), Path("configs")):
+            return candidate
+    known = {file.stem for folder in config_folders() for file in folder.glob("*.yaml")}
+    nearby = {str(file) for file in path.parent.glob("*.yaml")} if path.suffix else known
+    raise InputError(f"{name}: no such configuration; {did_you_mean(str(name), nearby or known)}")
+
+
+def config_folders() -> list[Path]:
+    """Return the folders of the configurations that come with the suite: beside the package, or within it."""
+    return [folder for folder in (_CHECKOUT, _PACKAGED) if folder.is_dir()]
+
+
+def load_config(name: str | Path, scale: str = "quick", overrides: Iterable[str] = ()) -> Any:
+    """Read the configuration of an experiment of any kind, or raise InputError; see `core.config.load_config`."""
+    if scale not in SCALES:
+        raise InputError(f"scale: found {scale!r}; {did_you_mean(scale, SCALES)}")
+    classes = {kind: cls.config_class for kind, cls in experiment_kinds().items()}
+    return load(find_config(name), scale, overrides, classes, _adapt_to_own_file)
+
+
+def _adapt_to_own_file(tree: dict[str, Any], chosen: dict[str, Any]) -> None:
+    """Make an experiment one on a file that was asked for by name.
+
+    No surrogate takes its place, and results are named after it. Its dimensions are those it has; code lengths keep
+    their ratio to them.
+    """
+    if chosen.get("data.file") is None:
+        return
+    file = Path(str(chosen["data.file"]))
+    for key, value in (("name", file.stem), ("title", file.stem), ("data.name", file.stem), ("data.synthetic", False)):
+        set_key(tree, key, value, "--set")
+    data = tree.get("data")
+    if "data.dim" in chosen or not isinstance(data, dict):
+        return
+    with open_features(file) as features:
+        before, data["dim"] = data.get("dim"), features.n_features
+    kept, lengths = data.get("keep_dims"), tree.get("n_bits")
+    keep = chosen.get("data.keep_dims", kept)
+    numbers = all(isinstance(value, int) and value > 0 for value in (before, kept, keep) if value is not None)
+    if "n_bits" not in chosen and before is not None and numbers and isinstance(lengths, list):
+        seen, now = min(before, kept or before), min(data["dim"], keep or data["dim"])
+        tree["n_bits"] = sorted({max(1, round(value * now / seen)) for value in lengths if isinstance(value, int)})
+
+
+def open_data(config: BaseConfig) -> tuple[Features | None, str]:
+    """Open the features of an experiment, and say so where a synthetic surrogate takes the place of its file."""
+    if not isinstance(config, FeaturesConfig):
+        return None, ""
+    data = config.data
+    if data.file is not None and data.file.exists():
+        features = open_features(data.file, data.name)
+        if features.n_features != data.dim:
+            features.close()
+            raise InputError(f"{data.file}: has {features.n_features:,} dimensions; data.dim says {data.dim:,}")
+        return features, ""
+    if data.file is not None and not data.synthetic:
+        raise InputError(f"{data.file}: no such file{hint(data.file)}")
+    message = f"{data.file} is absent: using a synthetic surrogate of the same shape" if data.file is not None else ""
+    return SyntheticFeatures(data.name, config.rows_needed, config.n_features), message

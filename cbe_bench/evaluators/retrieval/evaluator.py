@@ -1,0 +1,191 @@
+"""Evaluates encoders on one split of the data: training, encoding, recall of the exact neighbours.
+
+The split of a seed, its view of the features and the seed of an encoder are decided here, from what a row's spec says.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbe_bench.core.progress import Progress, no_progress
+from cbe_bench.core.runner import derive_seed
+from cbe_bench.data.features import Features
+from cbe_bench.data.ground_truth import true_neighbours
+from cbe_bench.data.splits import PROTOCOLS, Split, make_split
+from cbe_bench.data.view import PreparedData
+from cbe_bench.encoders import Encoder, make_encoder
+from cbe_bench.evaluators.retrieval.metrics import (
+    asymmetric_ranks,
+    averaged_auc,
+    expected_recall,
+    median_ranks,
+    symmetric_ranks,
+)
+from cbe_bench.evaluators.retrieval.rows import RetrievalSpec
+from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, prefix
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What is retrieved from what: sizes, as far as the data have as many rows, and how rows are prepared."""
+
+    features: Features
+    protocol: str
+    n_features: int
+    """Dimensions that are used; where the features have more, they are drawn by the seed."""
+    n_database: int
+    n_train: int
+    n_queries: int
+    n_neighbours: int
+    depth: int
+    auc: bool
+
+    def split(self, seed: int) -> Split:
+        """Return the split of a seed."""
+        protocol = PROTOCOLS[self.protocol]
+        return make_split(
+            self.features.n_rows,
+            database=min(self.n_database, protocol.most_database or self.n_database),
+            learn=min(self.n_train, protocol.most_learn or self.n_train),
+            queries=self.n_queries,
+            least=max(self.n_neighbours, self.depth),
+            seed=derive_seed(seed, "split"),
+            source=self.features.source,
+            own_queries=self.features.own_queries,
+        )
+
+    def view(self, seed: int, cache_bytes: int) -> PreparedData:
+        """Return the prepared features of a seed, with memory to cache rows."""
+        return PreparedData(
+            self.features,
+            self.split(seed),
+            PROTOCOLS[self.protocol],
+            seed=derive_seed(seed, "dimensions"),
+            n_dims=self.n_features if self.n_features != self.features.n_features else None,
+            cache_bytes=cache_bytes,
+        )
+
+
+def encoder_of(spec: RetrievalSpec, encoded_bits: int) -> Encoder:
+    """Return the encoder of a cell, not fitted, with codes as long as those it is encoded with."""
+    seed = derive_seed(spec.seed, "encoder", spec.encoder)
+    return make_encoder(spec.encoder, n_bits=encoded_bits, random_state=seed, **spec.params)
+
+
+class RetrievalEvaluator:
+    """Measures how well the codes of encoders find the exact neighbours, on one split.
+
+    The codes of the last encoder are cached: nested codes of many lengths, the longest first, take one pass over the
+    data.
+
+    Parameters
+    ----------
+    data : PreparedData
+        The prepared features of a seed.
+    n_neighbours : int
+        Exact neighbours of a query.
+    depth : int
+        Recall is measured up to this many retrieved rows.
+    progress : callable
+        Takes the fraction of the search for the exact neighbours that is done.
+    auc : bool
+        Whether the averaged AUC is measured too.
+    """
+
+    def __init__(
+        self, data: PreparedData, n_neighbours: int, depth: int, progress: Progress = no_progress, *, auc: bool = False
+    ) -> None:
+        self._data = data
+        self._labels = data.labels() if auc else None
+        self._neighbours = true_neighbours(data, n_neighbours, progress)
+        self._queries = data.queries()
+        step = data.protocol.depth_step
+        self._depths = np.arange(step, depth + 1, step)
+        self._last: tuple[str, _Encoded] | None = None
+
+    def evaluate(
+        self, encoder: Encoder, n_bits: int, progress: Progress = no_progress, n_train: int | None = None
+    ) -> dict[str, Any]:
+        """Return the metrics of the first `n_bits` bits of the codes of an encoder.
+
+        Parameters
+        ----------
+        encoder : Encoder
+            Not fitted; its codes may be longer than `n_bits` if they are nested.
+        n_bits : int
+            The code length.
+        progress : callable
+            Takes the fraction that is done.
+        n_train : int or None
+            Rows of the training set that a data-dependent encoder is trained on; None means all.
+        """
+        encoded = self._encoded(encoder, n_train, lambda done: progress(0.6 * done))
+        database = prefix(encoded.database, n_bits)
+        projections = np.ascontiguousarray(encoded.projections[:, :n_bits])
+        queries, neighbours = pack_signs(projections), self._neighbours
+        symmetric = symmetric_ranks(queries, database, neighbours, lambda done: progress(0.6 + 0.1 * done))
+        asymmetric = asymmetric_ranks(projections, database, neighbours, lambda done: progress(0.7 + 0.25 * done))
+        metrics: dict[str, Any] = {
+            "depths": tuple(self._depths.tolist()),
+            "recall": self._recall(symmetric),
+            "recall_asymmetric": self._recall(asymmetric),
+            **encoded.cost,
+        }
+        if encoded.blocks:
+            ranks = median_ranks(
+                queries, database, neighbours, encoded.blocks, lambda done: progress(0.95 + 0.05 * done)
+            )
+            metrics["recall_median"] = self._recall(ranks)
+        if self._labels is not None:
+            metrics["averaged_auc"] = averaged_auc(queries, database, *self._labels)
+        return metrics
+
+    def _recall(self, ranks: tuple[NDArray[np.int64], NDArray[np.int64]]) -> tuple[float, ...]:
+        return tuple(expected_recall(ranks, self._depths).round(9).tolist())
+
+    def _encoded(self, encoder: Encoder, n_train: int | None, progress: Progress) -> "_Encoded":
+        identity = repr((encoder.name, sorted(encoder.get_params().items()), n_train))
+        if self._last is None or self._last[0] != identity:
+            self._last = None  # free the old codes before new ones are computed
+            self._last = (identity, self._encode(encoder, n_train, progress))
+        return self._last[1]
+
+    def _encode(self, encoder: Encoder, n_train: int | None, progress: Progress) -> "_Encoded":
+        X_train = self._data.learn(n_train) if encoder.learns else self._queries[:1]
+        labels = self._data.learn_labels(n_train) if encoder.learns else None
+        start = time.perf_counter()
+        encoder.fit(X_train, labels)
+        fit_s = time.perf_counter() - start
+        del X_train
+        encoder.warm_up(self._queries)
+        database = np.empty((len(self._data.split.database), code_bytes(encoder.n_bits_)), np.uint8)
+        encode_s = 0.0
+        for part, block in self._data.database_blocks(progress):
+            start = time.perf_counter()
+            database[part] = encoder.encode(block, check_input=False)
+            encode_s += time.perf_counter() - start
+        return _Encoded(
+            database=database,
+            projections=encoder.project(self._queries),
+            blocks=encoder.code_blocks(),
+            cost={
+                "objective_history": tuple(np.ravel(getattr(encoder, "objective_", ())).tolist()),
+                "fit_s": fit_s,
+                "encode_us_per_vector": 1e6 * encode_s / len(database),
+                "encoded_bits": encoder.n_bits_,
+            },
+        )
+
+
+@dataclass(frozen=True)
+class _Encoded:
+    """The codes of a database and the projections of its queries."""
+
+    database: Codes
+    projections: NDArray
+    blocks: list[slice] | None
+    cost: dict[str, Any]
+    """What training and encoding took: fields of the row."""

@@ -1,0 +1,287 @@
+"""Retrieval experiments: one method at one code length under one seed is a cell.
+
+Where methods are compared at equal time, a first stage measures the code length that each reaches in the time of the
+reference. Cells of a seed share its split and exact neighbours, and cells of a method with nested codes share one pass
+over the data, the longest code first.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from cbe_bench.core import environment
+from cbe_bench.core.code_version import code_version
+from cbe_bench.core.progress import Progress, Reporter
+from cbe_bench.core.report import Report
+from cbe_bench.core.results import Results
+from cbe_bench.core.runner import OPERATIONS_PER_SECOND, Cell, Metrics
+from cbe_bench.data.splits import Split
+from cbe_bench.encoders import make_encoder
+from cbe_bench.encoders.registry import encoder_class
+from cbe_bench.evaluators.base import Experiment, Measurement, register
+from cbe_bench.evaluators.configs import EncoderConfig
+from cbe_bench.evaluators.feature_rows import cached_bytes, check_rows
+from cbe_bench.evaluators.retrieval.claims import CLAIMS
+from cbe_bench.evaluators.retrieval.config import RetrievalConfig
+from cbe_bench.evaluators.retrieval.equal_time import (
+    BATCH,
+    EqualTimeSearch,
+    least_bytes,
+    timed_methods,
+    timing_code,
+    with_most_bits,
+)
+from cbe_bench.evaluators.retrieval.estimates import cell_bytes, evaluation_operations, ground_truth_operations
+from cbe_bench.evaluators.retrieval.evaluator import RetrievalEvaluator, Task, encoder_of
+from cbe_bench.evaluators.retrieval.figures import retrieval_report
+from cbe_bench.evaluators.retrieval.measurements import retrieval_measurements
+from cbe_bench.evaluators.retrieval.rows import (
+    EqualTimeRow,
+    EqualTimeSpec,
+    RetrievalRow,
+    RetrievalSpec,
+    equal_time_rows,
+    recall_rows,
+)
+from cbe_bench.evaluators.retrieval.tables import data_label
+
+EQUAL_TIME, RECALL = "equal_time", "recall"
+_EQUAL_TIME_SECONDS = 3.0
+"""An estimate of the seconds it takes to find a code length of equal time."""
+
+
+@dataclass(frozen=True)
+class _Group:
+    """What the cells of a seed share."""
+
+    evaluator: RetrievalEvaluator
+    encoded_bits: Mapping[str, int]
+    """By the key of a cell: the length of the codes it is a prefix of."""
+
+
+@register
+class RetrievalExperiment(Experiment):
+    """How well codes find exact neighbours, at equal code length and at equal encode time."""
+
+    kind = "retrieval"
+    config_class = RetrievalConfig
+    row_classes = (RetrievalRow, EqualTimeRow)
+    claims = CLAIMS
+    stages = (EQUAL_TIME, RECALL)
+    config: RetrievalConfig
+
+    _checked = False
+    """Whether the rows of all seeds were checked."""
+    _known_seeds: frozenset[int] = frozenset()
+    """Seeds that have results, whose rows are known to be good."""
+    _measured: frozenset[str] = frozenset()
+    """Keys of code lengths of equal time that there are."""
+
+    @cached_property
+    def task(self) -> Task:
+        """What is retrieved from what; no training set is drawn where no method is trained."""
+        config = self.config
+        trained = any(encoder_class(entry.name).learns for entry in config.encoders)
+        return Task(
+            features=self.features,
+            protocol=config.protocol,
+            n_features=config.n_features,
+            n_database=config.n_database,
+            n_train=config.n_train if trained else 0,
+            n_queries=config.n_queries,
+            n_neighbours=config.n_neighbours,
+            depth=config.depth,
+            auc=config.auc,
+        )
+
+    @cached_property
+    def _first_split(self) -> Split:
+        """A split, of which the sizes are those of every seed."""
+        return self.task.split(self.config.seeds[0])
+
+    @property
+    def headline(self) -> str:
+        """Say in a line what is to be run."""
+        split, names = self._first_split, ", ".join(entry.label for entry in self.config.encoders)
+        return (
+            f"{self.features.name} ({self.features.kind}): {len(split.database):,} database rows, "
+            f"{len(split.queries):,} queries, d = {self.config.n_features:,}; {names}"
+        )
+
+    def cells(self, stage: str, rows: Sequence[Any]) -> list[Cell]:
+        """List the cells of a stage; those on recall take the code lengths that were found to be of equal time."""
+        measured = {row.key: row for row in equal_time_rows(rows) if row.ok}
+        self._measured = frozenset(measured)
+        mine = (row for row in recall_rows(rows) if row.ok and row.data_hash == self._data_hash)
+        self._known_seeds = frozenset(row.seed for row in mine)
+        if stage == EQUAL_TIME:
+            return self._equal_time_cells
+        lengths = {entry.label: set(self._common_lengths) for entry in self.config.encoders}
+        for cell in self._equal_time_cells:
+            if cell.key in measured:
+                lengths[cell.label].add(measured[cell.key].n_bits)
+        return [
+            self._recall_cell(entry, n_bits, seed, longest=n_bits == max(lengths[entry.label]))
+            for seed in self.config.seeds
+            for entry in self.config.encoders
+            for n_bits in sorted(lengths[entry.label], reverse=True)
+        ]
+
+    @property
+    def _common_lengths(self) -> tuple[int, ...]:
+        return self.config.n_bits if "bits" in self.config.fixed else ()
+
+    @cached_property
+    def _data_hash(self) -> str:
+        return self.features.content_hash()
+
+    @cached_property
+    def _equal_time_cells(self) -> list[Cell]:
+        """Every method at every code length of the reference, the longest first."""
+        config = self.config
+        if "time" not in config.fixed:
+            return []
+        reference = next(entry for entry in config.encoders if entry.label == config.time_reference)
+        lengths = sorted(config.n_bits, reverse=True)
+        return [self._equal_time_cell(entry, reference, n_bits) for n_bits in lengths for entry in config.encoders]
+
+    def _equal_time_cell(self, entry: EncoderConfig, reference: EncoderConfig, target_bits: int) -> Cell:
+        config = self.config
+        spec = EqualTimeSpec(
+            encoder=entry.name,
+            params=config.params_of(entry),
+            reference=reference.name,
+            reference_params=config.params_of(reference),
+            n_features=config.n_features,
+            target_bits=target_bits,
+            most_bits=0,
+            batch=BATCH,
+            budget_s=config.time_budget_s,
+            environment=environment.environment_id(),
+        )
+        timed = (one.encoder for one in timed_methods(spec))
+        return Cell(
+            spec=with_most_bits(spec, self.resources.memory_limit),
+            row_class=EqualTimeRow,
+            code=timing_code(entry.name, reference.name, *timed),
+            label=entry.label,
+            title=f"{entry.label}, code length in the time of {target_bits:,} bits of {reference.label}",
+            memory_bytes=least_bytes(spec),
+            seconds=_EQUAL_TIME_SECONDS,
+            group=EQUAL_TIME,
+        )
+
+    def _recall_cell(self, entry: EncoderConfig, n_bits: int, seed: int, *, longest: bool) -> Cell:
+        config, split, params = self.config, self._first_split, self.config.params_of(entry)
+        n_database, n_queries = len(split.database), len(split.queries)
+        encoder = make_encoder(entry.name, n_bits=n_bits, **params)
+        pool = len(split.learn) if encoder.learns else 0
+        encodes = longest or not encoder.nested
+        operations = (n_database + n_queries) * encoder.work(config.n_features) if encodes else 0.0
+        operations += evaluation_operations(n_database, n_queries, n_bits)
+        threads, limit = self.resources.n_threads, self.resources.memory_limit
+        spec = RetrievalSpec(
+            encoder=entry.name,
+            params=params,
+            n_bits=n_bits,
+            seed=seed,
+            n_train=min(entry.n_train or pool, pool),
+            n_train_pool=pool,
+            protocol=config.protocol,
+            data_hash=self._data_hash,
+            n_rows=self.features.n_rows,
+            n_features=config.n_features,
+            n_database=n_database,
+            n_queries=n_queries,
+            n_neighbours=config.n_neighbours,
+            depth=config.depth,
+            auc=config.auc,
+        )
+        return Cell(
+            spec=spec,
+            row_class=RetrievalRow,
+            code=code_version([encoder_class(entry.name).__module__, RetrievalEvaluator.__module__]),
+            label=entry.label,
+            title=f"{entry.label}, {n_bits:,} bits, seed {seed}",
+            memory_bytes=cell_bytes(self.task, encoder, n_database, threads, limit),
+            seconds=operations / (OPERATIONS_PER_SECOND * threads),
+            group=seed,
+        )
+
+    def prepare(self, cells: Sequence[Cell], reporter: Reporter) -> "EqualTimeSearch | _Group":
+        """Return the search for code lengths of equal time, or the evaluator of a seed with its exact neighbours."""
+        seed: Any = cells[0].group
+        self._check_features(alone=seed)
+        if seed == EQUAL_TIME:
+            return EqualTimeSearch(self.config.n_features)
+        task, split = self.task, self._first_split
+        d, n_database = task.n_features, len(split.database)
+        operations = ground_truth_operations(d, n_database, len(split.queries))
+        reporter.step(f"exact neighbours, seed {seed}", operations / (OPERATIONS_PER_SECOND * self.resources.n_threads))
+        data = task.view(seed, cached_bytes(self.resources.memory_limit, d, n_database, len(split.learn)))
+        evaluator = RetrievalEvaluator(data, task.n_neighbours, task.depth, reporter.advance, auc=task.auc)
+        return _Group(evaluator, _encoded_bits(cells))
+
+    def _check_features(self, alone: Any) -> None:
+        """Check the rows of all seeds without results, before the first cell runs.
+
+        A single seed is checked as its exact neighbours are searched.
+        """
+        seeds = [seed for seed in self.config.seeds if seed not in self._known_seeds]
+        if not self._checked and seeds not in ([], [alone]):
+            splits = [self.task.split(seed) for seed in seeds]
+            used = [rows for split in splits for rows in (split.queries, split.database)]
+            check_rows(self.features, np.unique(np.concatenate(used)))
+        self._checked = True
+
+    def evaluate(self, cell: Cell, context: "EqualTimeSearch | _Group", progress: Progress) -> Metrics:
+        """Return the metrics of a cell; a code length that is measured again is not taken from the cache."""
+        spec: Any = cell.spec
+        if isinstance(context, EqualTimeSearch):
+            return asdict(context.find(spec, use_cache=cell.key not in self._measured))
+        encoder = encoder_of(spec, context.encoded_bits[cell.key])
+        return context.evaluator.evaluate(encoder, spec.n_bits, progress, spec.n_train or None)
+
+    def summarise(self, row: RetrievalRow | EqualTimeRow) -> str:
+        """Say what recall a cell has, or what code length."""
+        if isinstance(row, RetrievalRow):
+            recall = f"recall@{row.depths[-1]} {row.recall[-1]:.3f}, asymmetric {row.recall_asymmetric[-1]:.3f}"
+            return f"{recall} ({row.wall_s:.1f} s)"
+        equal = row.time_ratio_at_equal_bits
+        at_equal = "" if np.isnan(equal) else f"; {equal:.2f} of it at equal bits"
+        return f"{row.n_bits:,} bits ({row.time_ratio:.2f} of the time{at_equal})"
+
+    @classmethod
+    def report(cls, results: Results) -> Report:
+        """Return the tables and figures of recall, or of a sweep over a parameter."""
+        return retrieval_report(results)
+
+    @classmethod
+    def describe_data(cls, results: Results) -> str:
+        """Say in a line which data the results are about."""
+        rows = recall_rows(results.rows)
+        return data_label(rows) if rows else ""
+
+    @classmethod
+    def measurements(cls, results: Results) -> Iterator[Measurement]:
+        """Yield recall, averaged AUC and ratios of time."""
+        return retrieval_measurements(results.rows)
+
+
+def _encoded_bits(cells: Sequence[Cell]) -> dict[str, int]:
+    """Return the code length each cell is encoded with, by key: nested codes with the longest of their method."""
+    longest: dict[str, int] = {}
+    for cell in cells:
+        spec: Any = cell.spec
+        name = _shared_codes(spec)
+        longest[name] = max(longest.get(name, 0), spec.n_bits)
+    return {cell.key: longest[_shared_codes(cell.spec)] for cell in cells}
+
+
+def _shared_codes(spec: Any) -> str:
+    """Name the codes that those of a cell are a prefix of."""
+    nested = make_encoder(spec.encoder, **spec.params).nested
+    return repr((spec.encoder, sorted(spec.params.items()), spec.n_train, None if nested else spec.n_bits))

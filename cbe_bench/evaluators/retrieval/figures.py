@@ -1,0 +1,188 @@
+"""The report of retrieval experiments, and recall figures: methods at equal time above, at equal code length below."""
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from cbe_bench.core.report import Figure, Report, Table
+from cbe_bench.core.results import Results
+from cbe_bench.core.style import BROAD, drawing_style, line_styles
+from cbe_bench.evaluators.retrieval.rows import recall_rows
+from cbe_bench.evaluators.retrieval.sweep_figure import sweep_figure
+from cbe_bench.evaluators.retrieval.tables import (
+    MEDIAN,
+    data_label,
+    equal_time_table,
+    objective_table,
+    recall_curves,
+    recall_table,
+    sweep_table,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+_DIGITS = 6
+_LEGEND_INCHES = 1.2
+"""Width of one method in the legend."""
+_HOW = {"symmetric": "codes against codes", "asymmetric": "real query against codes"}
+Styles = dict[str, tuple[str, str]]
+
+
+def retrieval_report(results: Results) -> Report:
+    """Return the tables and figures of a retrieval experiment."""
+    rows, config = results.rows, results.description.config
+    sweep = config["sweep"]
+    tables = (
+        *(_sweep_tables(results) if sweep else ()),
+        Table(
+            "equal-time",
+            equal_time_table(rows, config["time_reference"]),
+            "Code lengths reached in the time of the reference, and their recall.",
+            folded=True,
+            digits=_DIGITS,
+        ),
+        Table("table", recall_table(rows), "Recall of each method and code length.", folded=True, digits=_DIGITS),
+        Table("recall", recall_curves(rows), "Recall at every depth.", folded=True, shown=False, digits=_DIGITS),
+    )
+    figures = _sweep_figures(results) if sweep else _recall_figures(results)
+    any_done = any(row.ok for row in recall_rows(rows))
+    return Report(tables=tuple(table for table in tables if len(table.frame)), figures=figures if any_done else ())
+
+
+def _sweep_tables(results: Results) -> tuple[Table, ...]:
+    caption = "Recall, and averaged AUC where it was measured, for each value."
+    table = sweep_table(results.rows, results.description.config["sweep"])
+    objective = objective_table(results.rows)
+    return (
+        Table("sweep", table, caption, digits=_DIGITS),
+        Table("objective", objective, "The objective after each iteration.", folded=True, shown=False, digits=_DIGITS),
+    )
+
+
+def _sweep_figures(results: Results) -> tuple[Figure, ...]:
+    caption = "What was measured against the parameter; bars are one standard deviation over seeds."
+    return (Figure("sweep", lambda: sweep_figure(results), caption),)
+
+
+def _recall_figures(results: Results) -> tuple[Figure, ...]:
+    return (
+        Figure(
+            "recall",
+            lambda: recall_figure(results, "symmetric"),
+            "Codes against codes (symmetric). Bands are one standard deviation over seeds.",
+        ),
+        Figure(
+            "recall-asymmetric",
+            lambda: recall_figure(results, "asymmetric"),
+            "The real projection of the query against codes (asymmetric).",
+            folded=True,
+            table="recall",
+        ),
+    )
+
+
+def recall_figure(results: Results, scoring: str) -> "Drawing":
+    """Draw recall against the number of retrieved points: a column of panels for each code length.
+
+    The lower row has all methods at that length, and under it the time of each relative to the reference; the upper
+    row, where times were measured, has each at the length it reaches in the time of the reference. Either row may be
+    missing. The band around a line is one standard deviation over seeds. The note under a panel has the code length of
+    each method there, or its time.
+    """
+    from matplotlib.figure import Figure as Drawing
+
+    config = results.description.config
+    times, lengths = equal_time_table(results.rows, config["time_reference"]), sorted(config["n_bits"])
+    curves = recall_curves(results.rows)
+    curves = curves[curves["scoring"] == scoring]
+    fixed = [name for name, there in (("time", len(times)), ("bits", curves["n_bits"].isin(lengths).any())) if there]
+    styles = line_styles(list(dict.fromkeys(curves["encoder"])))
+    width = 2.35 * len(lengths) + 0.4
+    with drawing_style():
+        figure = Drawing(figsize=(width, 3.1 * len(fixed) + 0.5), layout="constrained")
+        axes = figure.subplots(len(fixed), len(lengths), sharey=True, squeeze=False)
+        for name, row in zip(fixed, axes, strict=True):
+            draw = _draw_equal_time if name == "time" else _draw_equal_bits
+            for axis, n_bits in zip(row, lengths, strict=True):
+                draw(axis, curves, times[times["target_bits"] == n_bits] if len(times) else times, n_bits, styles)
+                axis.set(xlim=(0, curves["depth"].max()), ylim=(0, 1))
+            row[0].set_ylabel("recall@R")
+        legend = figure.legend(
+            *_handles(axes),
+            loc="outside lower center",
+            ncols=min(len(styles), int(width / _LEGEND_INCHES)),
+            frameon=False,
+            title=data_label(recall_rows(results.rows)),
+            title_fontsize=7.5,
+        )
+        legend.get_title().set(color="0.35", parse_math=False)
+        what = " and ".join(f"fixed {name}" for name in fixed)
+        title = f"{results.description.title}, {what}, {scoring} ({_HOW[scoring]})"
+        figure.suptitle(title, fontsize=10.5, parse_math=False)
+    return figure
+
+
+def _handles(axes: Any) -> tuple[list[Any], list[str]]:
+    """Return a line of each method that is drawn anywhere, and its name."""
+    found: dict[str, Any] = {}
+    for axis in axes.flat:
+        for handle, name in zip(*axis.get_legend_handles_labels(), strict=True):
+            found.setdefault(name, handle)
+    return list(found.values()), list(found)
+
+
+def _draw_equal_bits(axis: "Axes", curves: pd.DataFrame, times: pd.DataFrame, n_bits: int, styles: Styles) -> None:
+    """Draw all methods at one code length, and write the time of each relative to the reference."""
+    for encoder in styles:
+        _draw_line(axis, curves[(curves["n_bits"] == n_bits) & (curves["encoder"] == encoder)], encoder, styles)
+    axis.set_title(f"{n_bits:,} bits")
+    axis.set_xlabel("retrieved points R")
+    if not len(times):
+        return
+    others = times[~times["is_reference"] & times["time_ratio_at_equal_bits"].notna()]
+    ratios = [
+        f"{name} {_times(ratio)}"
+        for name, ratio in zip(others["encoder"], others["time_ratio_at_equal_bits"], strict=True)
+    ]
+    reference = times.loc[times["is_reference"], "encoder"]
+    if ratios and len(reference):
+        _write_below(axis, f"time / {reference.iloc[0]}:", ratios, -29)
+
+
+def _draw_equal_time(axis: "Axes", curves: pd.DataFrame, times: pd.DataFrame, n_bits: int, styles: Styles) -> None:
+    """Draw each method at the code length it reaches in the time of the reference, and write that length."""
+    lengths = dict(zip(times["encoder"], times["n_bits"], strict=True))
+    drawn = []
+    for encoder in styles:
+        own = lengths.get(encoder.removesuffix(MEDIAN))
+        found = curves[(curves["n_bits"] == own) & (curves["encoder"] == encoder)]
+        if len(found):
+            _draw_line(axis, found, encoder, styles)
+            drawn.append(f"{encoder} {own:,}")
+    reference = times[times["is_reference"]]
+    if len(reference):
+        name, time_us = reference["encoder"].iloc[0], reference["reference_us_per_vector"].iloc[0]
+        axis.set_title(f"time of {name} at {n_bits:,} bits\n({time_us:.3g} µs per vector)")
+    _write_below(axis, "code lengths (bits):", drawn, -16)
+
+
+def _write_below(axis: "Axes", heading: str, notes: list[str], points: float) -> None:
+    """Write notes under a panel, two on a line, so many points from it."""
+    lines = [heading, *(", ".join(notes[i : i + 2]) for i in range(0, len(notes), 2))]
+    style: Any = {"ha": "center", "va": "top", "fontsize": 6.8, "color": "0.3", "parse_math": False}
+    where: Any = {"xycoords": "axes fraction", "textcoords": "offset points"}
+    axis.annotate("\n".join(lines), (0.5, 0), (0, points), **where, **style)
+
+
+def _draw_line(axis: "Axes", found: pd.DataFrame, encoder: str, styles: Styles) -> None:
+    colour, dash = styles[encoder]
+    wide: Any = {"linewidth": BROAD[encoder], "zorder": 1} if encoder in BROAD else {}
+    axis.plot(found["depth"], found["mean"], dash, color=colour, label=encoder, **wide)
+    low, high = found["mean"] - found["std"], found["mean"] + found["std"]
+    axis.fill_between(found["depth"], low, high, color=colour, alpha=0.15, linewidth=0)
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.0f}x" if ratio >= 10 else f"{ratio:.2g}x"

@@ -1,0 +1,51 @@
+"""What two runs of a retrieval experiment are compared by."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from cbe_bench.core.results import Row
+from cbe_bench.evaluators.base import Measurement
+from cbe_bench.evaluators.retrieval.rows import RetrievalRow, equal_time_rows, recall_rows
+
+_SINGLE_SEED = 1.0
+"""Points that a value of a single seed may be off."""
+_TIME_FACTOR = 1.25
+"""Factor that a ratio of times may be off."""
+
+
+def retrieval_measurements(rows: Sequence[Row]) -> Iterator[Measurement]:
+    """Yield recall and averaged AUC in points, means over seeds with two standard errors, and ratios of times."""
+    groups: dict[str, list[RetrievalRow]] = {}
+    for row in recall_rows(rows):
+        if row.ok:
+            groups.setdefault(_subject(row), []).append(row)
+    for subject, mine in groups.items():
+        for name in ("recall", "recall_asymmetric", "recall_median", "averaged_auc"):
+            values = [np.ravel(getattr(row, name)) for row in mine]
+            if len(values[0]) and not math.isnan(values[0][-1]):
+                points = [100 * float(value[-1]) for value in values]
+                yield Measurement(subject, f"{name}, points", *_interval(points))
+    for one in equal_time_rows(rows):
+        ratio = one.time_ratio_at_equal_bits
+        if one.ok and not math.isnan(ratio):
+            subject = f"{_method(one)}, in the time of {one.target_bits:,} bits, batches of {one.batch:,}"
+            yield Measurement(subject, "time / reference", ratio, ratio / _TIME_FACTOR, ratio * _TIME_FACTOR)
+
+
+def _method(row: Any) -> str:
+    """Name the method of a row, its dimension and its parameters."""
+    return ", ".join([row.label, f"d = {row.n_features:,}", *([str(row.params)] if row.params else [])])
+
+
+def _subject(row: RetrievalRow) -> str:
+    trained = [f"{row.n_train:,} training rows"] if row.n_train else []
+    return ", ".join([_method(row), f"{row.n_bits:,} bits", *trained])
+
+
+def _interval(values: list[float]) -> tuple[float, float, float]:
+    mean = float(np.mean(values))
+    half = 2 * float(np.std(values, ddof=1)) / len(values) ** 0.5 if len(values) > 1 else _SINGLE_SEED
+    return mean, mean - half, mean + half

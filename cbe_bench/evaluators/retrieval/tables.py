@@ -1,0 +1,145 @@
+"""Tables of retrieval experiments: recall of every method and code length, at equal time, and over a parameter."""
+
+from collections.abc import Iterable, Sequence
+
+import pandas as pd
+
+from cbe_bench.core.results import DATA_KINDS, Row
+from cbe_bench.evaluators.retrieval.rows import EqualTimeRow, RetrievalRow, equal_time_rows, recall_rows
+
+_DEPTHS_SHOWN = (1, 10, 50, 100)
+MEDIAN = ", median"
+"""Added to the label of a curve of recall by the median over blocks."""
+_CURVES = (
+    ("recall", "", "symmetric"),
+    ("recall_median", MEDIAN, "symmetric"),
+    ("recall_asymmetric", "", "asymmetric"),
+)
+"""Recalls of a row, what is added to the label of their curve, and how they are scored."""
+
+
+def data_label(rows: Sequence[RetrievalRow]) -> str:
+    """Say in one line which data the rows are about."""
+    row = rows[0]
+    seeds = len({one.seed for one in rows if one.ok})
+    return (
+        f"{row.data}, {DATA_KINDS[row.data_kind]}: {row.n_database:,} database rows, {row.n_queries:,} queries, "
+        f"d = {row.n_features:,}; {seeds} seed{'s' if seeds > 1 else ''}; protocol: {row.protocol}"
+    )
+
+
+def recall_curves(rows: Sequence[Row]) -> pd.DataFrame:
+    """Return mean and standard deviation over seeds of recall at every depth, in long form.
+
+    Where codes have a distance of their own, the median over blocks, it makes a further curve of the encoder.
+    """
+    points = [
+        (row.data, row.data_kind, row.label + suffix, row.n_bits, scoring, depth, value)
+        for row in recall_rows(rows)
+        if row.ok
+        for name, suffix, scoring in _CURVES
+        for depth, value in zip(row.depths, getattr(row, name), strict=False)
+    ]
+    keys = ["data", "data_kind", "encoder", "n_bits", "scoring", "depth"]
+    grouped = pd.DataFrame(points, columns=[*keys, "recall"]).groupby(keys, sort=False)["recall"]
+    return grouped.agg(mean="mean", std=lambda values: values.std(ddof=1), seeds="count").reset_index()
+
+
+def recall_table(rows: Sequence[Row]) -> pd.DataFrame:
+    """Return one line per encoder and code length: recall at a few depths, cost, and how its cells ended.
+
+    Cost is the median over seeds of the seconds to train or draw the parameters, and of the microseconds to encode a
+    vector on all threads, to `encoded_bits` bits, of which nested codes of fewer bits are a prefix.
+    """
+    groups: dict[tuple[int, str], list[RetrievalRow]] = {}
+    for row in recall_rows(rows):
+        groups.setdefault((row.n_bits, row.label), []).append(row)
+    return pd.DataFrame([_line(groups[key]) for key in sorted(groups, key=lambda key: key[0])])
+
+
+def _line(cells: list[RetrievalRow]) -> dict[str, object]:
+    first, done = cells[0], [row for row in cells if row.ok]
+    return {
+        "data": first.data,
+        "data_kind": first.data_kind,
+        "n_bits": first.n_bits,
+        "encoder": first.label,
+        "seeds": len(done),
+        **_recalls(done),
+        "fit_s": _median(row.fit_s for row in done),
+        "encode_us_per_vector": _median(row.encode_us_per_vector for row in done),
+        "encoded_bits": max((row.encoded_bits for row in done), default=0),
+        "not_ok": "; ".join(sorted({f"{row.status}: {row.reason}" for row in cells if not row.ok})),
+    }
+
+
+def _recalls(done: list[RetrievalRow]) -> dict[str, object]:
+    """Return recall at the depths that are shown, mean and standard deviation over seeds."""
+    found: dict[str, object] = {}
+    for name in ("recall", "recall_asymmetric", "recall_median"):
+        curves = [dict(zip(row.depths, getattr(row, name), strict=False)) for row in done]
+        for depth in (depth for depth in _DEPTHS_SHOWN if curves and all(depth in curve for curve in curves)):
+            values = pd.Series([curve[depth] for curve in curves])
+            found[f"{name}@{depth}"], found[f"{name}@{depth}_std"] = values.mean(), values.std(ddof=1)
+    return found
+
+
+def _median(values: Iterable[float]) -> float:
+    return float(pd.Series(list(values), dtype=float).median())
+
+
+def equal_time_table(rows: Sequence[Row], reference: str) -> pd.DataFrame:
+    """Return, for each code length of the reference, the length each method reaches in its time, and its recall."""
+    recall = recall_rows(rows)
+    lines = []
+    for row in sorted(equal_time_rows(rows), key=lambda row: row.target_bits):
+        if row.ok:
+            done = [cell for cell in recall if cell.ok and (cell.label, cell.n_bits) == (row.label, row.n_bits)]
+            lines.append(_equal_time_line(row, reference) | _recalls(done))
+    return pd.DataFrame(lines)
+
+
+def _equal_time_line(row: EqualTimeRow, reference: str) -> dict[str, object]:
+    return {
+        "target_bits": row.target_bits,
+        "encoder": row.label,
+        "is_reference": row.label == reference,
+        "n_bits": row.n_bits,
+        "time_ratio": row.time_ratio,
+        "time_ratio_at_equal_bits": row.time_ratio_at_equal_bits,
+        "reference_us_per_vector": row.reference_us_per_vector,
+    }
+
+
+def sweep_table(rows: Sequence[Row], parameter: str) -> pd.DataFrame:
+    """Return recall at the greatest depth, and averaged AUC where it was measured, for each value of a parameter."""
+    lines = [
+        (row.n_bits, row.n_train, row.params[parameter], row.recall[-1], row.averaged_auc)
+        for row in recall_rows(rows)
+        if row.ok and parameter in row.params
+    ]
+    keys = ["n_bits", "n_train", parameter]
+    grouped = pd.DataFrame(lines, columns=[*keys, "recall", "auc"]).groupby(keys)
+    table = pd.DataFrame({"recall": grouped["recall"].mean(), "recall_std": grouped["recall"].std()})
+    table["averaged_auc"], table["averaged_auc_std"] = grouped["auc"].mean(), grouped["auc"].std()
+    table["seeds"] = grouped["recall"].count()
+    if table["averaged_auc"].isna().all():
+        table = table.drop(columns=["averaged_auc", "averaged_auc_std"])
+    return table.reset_index()
+
+
+def objective_table(rows: Sequence[Row]) -> pd.DataFrame:
+    """Return the objective after each iteration of training, relative to that after the first.
+
+    Before the first iteration, at random parameters, the objective is larger by orders of magnitude and says nothing.
+    """
+    lines = [
+        (row.n_bits, row.n_train, iteration, value / row.objective_history[1])
+        for row in recall_rows(rows)
+        if row.ok
+        for iteration, value in enumerate(row.objective_history)
+        if iteration > 0
+    ]
+    keys = ["n_bits", "n_train", "iteration"]
+    frame = pd.DataFrame(lines, columns=[*keys, "objective"])
+    return frame.groupby(keys)["objective"].agg(["mean", "min", "max"]).reset_index()

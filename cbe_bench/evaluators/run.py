@@ -1,0 +1,70 @@
+"""One experiment from its configuration to rows, tables and figures."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from cbe_bench.core.config import BaseConfig
+from cbe_bench.core.progress import Reporter
+from cbe_bench.core.report import Report, write_report
+from cbe_bench.core.resources import Resources
+from cbe_bench.core.results import Description, Results
+from cbe_bench.core.runner import Job, PlannedCell, plan, run
+from cbe_bench.evaluators.base import Experiment, experiment_class
+from cbe_bench.evaluators.configs import open_data
+from cbe_bench.kernels import parallel
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What running an experiment gave."""
+
+    results: Results
+    report: Report
+    files: list[str]
+
+
+@contextmanager
+def opened(config: BaseConfig, resources: Resources, reporter: Reporter) -> Iterator[Experiment]:
+    """Open the features of an experiment and let kernels use the threads it may use."""
+    features, message = open_data(config)
+    if message:
+        reporter.message(message)
+    try:
+        with parallel.threads(resources.threads):
+            yield experiment_class(config.experiment)(config, features, resources)
+    finally:
+        if features is not None:
+            features.close()
+
+
+def job_of(experiment: Experiment, scale: str, out: Path, command: str, **options: object) -> Job:
+    """Return the job of an experiment, with its results in ``out/scale/name``; options are fields of `Job`."""
+    config, features = experiment.config, experiment._features
+    description = Description(
+        name=config.name,
+        title=config.title,
+        kind=config.experiment,
+        scale=scale,
+        command=command,
+        section=config.section,
+        order=config.order,
+        config=config.model_dump(mode="json"),
+        labels={},
+    )
+    data = {} if features is None else {"data": features.name, "data_kind": features.kind}
+    folder = out / scale / config.name
+    return Job(folder=folder, description=description, data=data, resources=experiment.resources, **options)  # type: ignore[arg-type]
+
+
+def planned(experiment: Experiment, job: Job) -> list[PlannedCell]:
+    """List the cells of an experiment with their estimates; nothing is run."""
+    return plan(experiment, job)
+
+
+def run_experiment(experiment: Experiment, job: Job, reporter: Reporter) -> Outcome:
+    """Run what is not done yet and write rows, tables and figures."""
+    results = run(experiment, job, reporter)
+    report = experiment.report(results)
+    return Outcome(results, report, write_report(report, job.folder))

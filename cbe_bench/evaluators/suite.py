@@ -1,0 +1,108 @@
+"""The whole suite: the data it needs, each experiment, the claims and the page, as steps.
+
+Every step is a command of its own: memory is given back between them, a step that fails leaves the others alone, and
+each resumes when it is started again.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cbe_bench.core.cache import whole_file
+from cbe_bench.core.config import BaseConfig
+from cbe_bench.core.errors import InputError
+from cbe_bench.data.catalogue import hint, vlad_sets
+from cbe_bench.data.formats import open_features
+from cbe_bench.evaluators.configs import FeaturesConfig, load_config
+
+SECONDS_FILE = "reproduce.json"
+_UNKNOWN_S = 60.0
+"""Seconds of a step that nothing is known of."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command of the suite."""
+
+    name: str
+    arguments: tuple[str, ...]
+    """What follows `cbe-bench`."""
+    needs: Path | None = None
+    """A file without which it cannot run."""
+    optional: bool = False
+    """Whether the suite continues without it: images that cannot be had."""
+
+    def missing(self) -> str:
+        """Say what the step lacks; an empty string where it can run."""
+        return f"{self.needs} is absent{hint(self.needs)}" if self.needs and not self.needs.exists() else ""
+
+
+def suite(configs: Sequence[Path], scale: str, out: Path) -> list[Step]:
+    """List the steps for some configurations at a scale; a bad configuration raises before anything runs."""
+    settings = {path: load_config(path, scale) for path in configs}
+    ordered = sorted(settings, key=lambda path: (settings[path].order, path.stem))
+    return [
+        *_data_steps([settings[path] for path in ordered], scale),
+        *(_experiment(path, settings[path], scale, out) for path in ordered),
+        Step("report", ("report", str(out / scale))),
+    ]
+
+
+def _experiment(path: Path, config: BaseConfig, scale: str, out: Path) -> Step:
+    needs = config.data.file if isinstance(config, FeaturesConfig) and not config.data.synthetic else None
+    return Step(path.stem, ("run", str(path), "--scale", scale, "--out", str(out)), needs)
+
+
+def _data_steps(settings: Sequence[BaseConfig], scale: str) -> Iterator[Step]:
+    """List the real features to be built, with as many rows as the experiments use of them."""
+    rows: dict[Path, int] = {}
+    for config in settings:
+        if not isinstance(config, FeaturesConfig) or scale not in config.data.build_at:
+            continue
+        file = config.data.file
+        if file is not None and file.stem in vlad_sets():
+            rows[file] = max(rows.get(file, 0), config.rows_used(vlad_sets()[file.stem].images.n_classes))
+    for file, needed in rows.items():
+        count = vlad_sets()[file.stem].rows
+        wanted = needed if 2 * needed < count else count
+        if not _has_rows(file, wanted):
+            some = ["--rows", str(wanted)] if wanted < count else []
+            arguments = ("data", "make", file.stem, *some, "--out", str(file), "--folder", str(file.parent), "--force")
+            part = f", {wanted:,} of {count:,} rows" if some else ""
+            yield Step(f"data {file.stem}{part}", arguments, optional=True)
+
+
+def _has_rows(file: Path, wanted: int) -> bool:
+    """Return whether a file exists with enough rows, or is one that this suite did not build and must leave alone."""
+    if not file.exists():
+        return False
+    try:
+        with open_features(file) as features:
+            return features.n_rows >= wanted or "recipe" not in features.describe()
+    except InputError:
+        return True  # the experiments report what is wrong with it
+
+
+def estimates(steps: Sequence[Step], *files: Path) -> dict[str, float]:
+    """Return the seconds each step is likely to take, from files of earlier runs, the first known counting."""
+    known: dict[str, float] = {}
+    for file in reversed(files):
+        known |= load_seconds(file)
+    return {step.name: known.get(step.name, _UNKNOWN_S) for step in steps}
+
+
+def load_seconds(file: Path) -> dict[str, float]:
+    """Read how long steps took; nothing where that is not known."""
+    try:
+        return {str(name): float(value) for name, value in json.loads(file.read_text()).items()}
+    except (OSError, ValueError, AttributeError, TypeError):
+        return {}
+
+
+def store_seconds(file: Path, name: str, seconds: float) -> None:
+    """Store how long a step took; one that only found its cells done took as long as it did then."""
+    known = load_seconds(file)
+    known[name] = round(max(seconds, known.get(name, 0.0)), 1)
+    with whole_file(file) as temporary:
+        temporary.write_text(json.dumps(known, indent=1) + "\n")

@@ -1,0 +1,107 @@
+"""Verdicts as a table, as Markdown and as JSON, and how two sets of verdicts differ."""
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from cbe_bench.core.cache import whole_file
+from cbe_bench.core.claims import OUTCOMES, Verdict
+from cbe_bench.core.errors import InputError
+from cbe_bench.core.report import save_table
+
+CLAIMS_FILE = "claims.json"
+
+
+def measured(verdict: Verdict) -> str:
+    """Write the value of a verdict with its interval and what it is; nothing where there is none."""
+    if math.isnan(verdict.value):
+        return ""
+    ends = (verdict.low, verdict.high)
+    known = all(map(math.isfinite, ends)) and ends != (verdict.value, verdict.value)
+    interval = f" [{_number(ends[0])}, {_number(ends[1])}]" if known else ""
+    return f"{_number(verdict.value)}{interval} {verdict.measure}".strip()
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def claims_table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
+    """Return verdicts as a table, one line each."""
+    return pd.DataFrame([asdict(verdict) for verdict in verdicts], columns=[field.name for field in fields(Verdict)])
+
+
+def claims_markdown(verdicts: Sequence[Verdict]) -> str:
+    """Return verdicts as a compact Markdown table: what the paper says, what was measured, on what, and the verdict."""
+    lines = ["| claim | the paper says | measured | data | verdict |", "|---|---|---|---|---|"]
+    before = ""
+    for verdict in verdicts:
+        says = f"{verdict.statement} ({verdict.where})" if verdict.statement != before else ""
+        before = verdict.statement
+        cells = (verdict.claim, says, measured(verdict) or verdict.found, verdict.data, f"**{verdict.outcome}**")
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def verdicts_json(verdicts: Iterable[Verdict]) -> str:
+    """Return verdicts as JSON; what is no finite number is null."""
+    return json.dumps([{key: _plain(value) for key, value in asdict(one).items()} for one in verdicts], indent=1)
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def write_claims(verdicts: Sequence[Verdict], folder: Path) -> list[str]:
+    """Write verdicts as JSON, CSV and Markdown into a folder of results; return the names of the files."""
+    texts = {CLAIMS_FILE: verdicts_json(verdicts) + "\n", "claims.md": claims_markdown(verdicts)}
+    for name, text in texts.items():
+        with whole_file(folder / name) as temporary:
+            temporary.write_text(text)
+    return [*(str(folder / name) for name in texts), save_table(claims_table(verdicts), folder / "claims")]
+
+
+def load_claims(path: Path) -> list[Verdict]:
+    """Read the verdicts of a claims.json."""
+    try:
+        return [Verdict(**_with_numbers(one)) for one in json.loads(path.read_text())]
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file; `cbe-bench reproduce` writes it") from None
+    except (ValueError, TypeError, AttributeError) as error:
+        raise InputError(f"{path}: holds no verdicts ({error})") from None
+
+
+def _with_numbers(plain: dict[str, Any]) -> dict[str, Any]:
+    return {key: math.nan if value is None else value for key, value in plain.items()}
+
+
+@dataclass(frozen=True)
+class Change:
+    """A verdict that is not what it was: nothing where it is new, or is gone."""
+
+    claim: str
+    experiment: str
+    before: str
+    now: str
+
+    def __str__(self) -> str:
+        on = f" on {self.experiment}" if self.experiment else ""
+        return f"{self.claim}{on}: was {self.before or 'not there'}, is {self.now or 'not there'}"
+
+
+def changes(before: Iterable[Verdict], now: Iterable[Verdict]) -> list[Change]:
+    """Return the verdicts that differ; of the same claim and side of it, on the same experiments."""
+    old, new = (_by_subject(verdicts) for verdicts in (before, now))
+    subjects = list(dict.fromkeys([*old, *new]))
+    found = [Change(s[0], s[2], old.get(s, ""), new.get(s, "")) for s in subjects if old.get(s) != new.get(s)]
+    return sorted(found, key=lambda change: OUTCOMES.index(change.now) if change.now else -1)
+
+
+def _by_subject(verdicts: Iterable[Verdict]) -> dict[tuple[Any, ...], str]:
+    """Key verdicts by what they are about; one that rests on many experiments does not depend on which there are."""
+    return {(v.claim, v.statement, v.kind if "," in v.experiment else v.experiment): v.outcome for v in verdicts}

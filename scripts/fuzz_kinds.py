@@ -1,0 +1,347 @@
+"""The kinds of files that `fuzz.py` damages: how a small one is written, how its structure is changed, its use."""
+
+import gzip
+import io
+import json
+import struct
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import h5py
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.random import Generator
+from scipy import sparse
+
+from cbe_bench.data.formats import open_features
+from cbe_bench.data.inspect import inspect
+from cbe_bench.kernels.parallel import slices
+
+ROWS, DIMS = 12, 5
+MOST_BYTES = 1 << 24
+"""Values read of one file: those of a large and valid one need not all be seen."""
+NUMBERS = (-(1 << 63), -1, 0, 1, 5, 11, 12, 13, 255, 1 << 20, (1 << 31) - 1, 1 << 31, 1 << 40, (1 << 63) - 1)
+DTYPES = ("<f2", "<f4", ">f4", "<f8", "<i1", "<u8", "<c8", "?", "S3", "<U2", "<M8[s]", "V7", "<f4,<i4", "S0")
+
+
+class Kind(NamedTuple):
+    """How files of a kind are named, written (with or without a change of structure) and used."""
+
+    suffix: str
+    write: Callable[[Path, Generator, bool], None]
+    use: Callable[[Path], None]
+
+
+def use_features(path: Path) -> None:
+    """Use a feature file as the suite does: describe it, read labels, neighbours and rows in blocks."""
+    with open_features(path) as features:
+        features.describe()
+        features.labels()
+        features.own_neighbours()
+        if features.n_rows * features.n_features <= 1 << 16:
+            inspect(features)
+        at_once = max(1, (1 << 22) // (4 * features.n_features))
+        for part in slices(min(features.n_rows, max(1, MOST_BYTES // (4 * features.n_features))), at_once):
+            features.read(np.arange(part.start, part.stop))
+
+
+def pick(rng: Generator, choices: Any) -> Any:
+    """Draw one of some choices."""
+    return choices[int(rng.integers(len(choices)))]
+
+
+def matrix(rng: Generator) -> np.ndarray:
+    """Draw a small matrix of whole numbers, which every format can hold."""
+    return rng.integers(0, 9, (ROWS, DIMS)).astype(np.float32)
+
+
+def odd_array(rng: Generator) -> np.ndarray:
+    """Draw an array of any type, shape and content."""
+    shape = pick(rng, [(), (0,), (3,), (ROWS,), (ROWS + 1,), (ROWS, DIMS), (0, 5), (2, 3, 4)])
+    if rng.random() < 0.5:
+        return np.full(shape, pick(rng, NUMBERS), np.int64)
+    return np.zeros(shape, pick(rng, DTYPES))
+
+
+def write_npy(path: Path, rng: Generator, change: bool) -> None:
+    """Write an array, or one whose header says something else."""
+    stream = io.BytesIO()
+    np.save(stream, matrix(rng) if not change or rng.random() < 0.5 else odd_array(rng))
+    content = stream.getvalue()
+    if change:
+        shape = f"({pick(rng, NUMBERS)}, {pick(rng, NUMBERS)})"
+        odd = [f"'{pick(rng, DTYPES)}'", "'|O'", "[('a', '<f4')]", "(" * 200, shape, "(-1,)", "True", "'x' * 9", "\0"]
+        old = pick(rng, [b"'<f4'", b"(12, 5)", b"False", b"'descr'", b"{", b"}"])
+        content = content.replace(old, pick(rng, odd).encode(), 1)
+    path.write_bytes(content)
+
+
+def write_vecs(path: Path, rng: Generator, change: bool) -> None:
+    """Write rows behind their lengths, some of which are wrong."""
+    code = "f" if path.suffix == ".fvecs" else "B"
+    lengths = [DIMS] * ROWS
+    if change:
+        lengths[int(rng.integers(ROWS))] = int(np.int64(pick(rng, NUMBERS)).astype(np.int32))
+    cast = float if code == "f" else int
+    rows = [struct.pack(f"<i{DIMS}{code}", n, *map(cast, row)) for n, row in zip(lengths, matrix(rng), strict=True)]
+    path.write_bytes(b"".join(rows))
+
+
+def write_fbin(path: Path, rng: Generator, change: bool) -> None:
+    """Write values behind a shape that may be wrong."""
+    shape = [ROWS, DIMS]
+    if change:
+        shape[int(rng.integers(2))] = pick(rng, NUMBERS) & 0xFFFFFFFF
+    path.write_bytes(struct.pack("<II", *shape) + matrix(rng).tobytes())
+
+
+def write_csv(path: Path, rng: Generator, change: bool) -> None:
+    """Write lines of numbers, some words changed."""
+    words = [[f"{value:g}" for value in row] for row in matrix(rng)]
+    if rng.random() < 0.5:
+        words = [["label", *(f"x{i}" for i in range(DIMS - 1))], *words]
+    if change:
+        odd = ["", "nan", "1e999", "-", '"', "'", "\0", "9" * 400, "é", "1,2", "\n", "\r", "0x10", "label", "1_0", "\t"]
+        for _ in range(rng.integers(1, 4)):
+            words[int(rng.integers(len(words)))][int(rng.integers(DIMS))] = pick(rng, odd)
+    path.write_text("\n".join(",".join(line) for line in words), newline="")
+
+
+def save_arrays(path: Path, arrays: dict[str, np.ndarray], rng: Generator, change: bool) -> None:
+    """Write a `.npz` file, with arrays left out, replaced, renamed or holding other values."""
+    arrays = {name: np.asarray(array) for name, array in arrays.items()}
+    for _ in range(rng.integers(1, 3) if change else 0):
+        name, way = pick(rng, list(arrays)), rng.integers(5)
+        if way == 0:
+            arrays[name] = odd_array(rng)
+        elif way == 1 and len(arrays) > 1:
+            del arrays[name]
+        elif way == 2:
+            arrays[pick(rng, ["features", "labels", "shape", "data", "../x", "a\n"])] = arrays[name]
+        elif arrays[name].size and arrays[name].dtype.kind in "iuf":
+            changed = arrays[name].astype(np.int64 if arrays[name].dtype.kind in "iu" else np.float64)
+            changed.flat[int(rng.integers(changed.size))] = pick(rng, NUMBERS)
+            arrays[name] = changed
+    (np.savez_compressed if rng.random() < 0.5 else np.savez)(path, **arrays)
+
+
+def write_npz(path: Path, rng: Generator, change: bool) -> None:
+    """Write dense features and labels."""
+    save_arrays(path, {"features": matrix(rng), "labels": np.arange(ROWS)}, rng, change)
+
+
+def write_sparse_npz(path: Path, rng: Generator, change: bool) -> None:
+    """Write a sparse matrix in one of the formats of scipy."""
+    form = pick(rng, ["csr", "csc", "coo"])
+    X = sparse.random(ROWS, DIMS, 0.4, form, np.float32, rng)
+    names = ("data", "row", "col") if form == "coo" else ("data", "indices", "indptr")
+    arrays = {name: getattr(X, name) for name in names}
+    form = pick(rng, ["csr", "csc", "coo", "dia", "bsr"]) if change and rng.random() < 0.2 else form
+    save_arrays(path, {**arrays, "shape": np.array(X.shape), "format": np.array(form.encode())}, rng, change)
+
+
+def write_h5(path: Path, rng: Generator, change: bool) -> None:
+    """Write features and labels, chunked and compressed or not."""
+    chunked = {"chunks": (4, 3), "compression": pick(rng, ["gzip", "lzf", None])}
+    with h5py.File(path, "w", libver=pick(rng, ["earliest", "latest"])) as file:
+        file.create_dataset("features", data=matrix(rng), **(chunked if rng.random() < 0.5 else {}))
+        file["labels"] = np.arange(ROWS)
+        file.attrs.update(strings(rng, {"kind": "user", "source": "here", "recipe": "{}"}))
+        if change:
+            change_hdf5(file, rng, ["features", "labels"])
+
+
+def write_ann(path: Path, rng: Generator, change: bool) -> None:
+    """Write a file as ann-benchmarks does."""
+    with h5py.File(path, "w") as file:
+        file["train"], file["test"] = matrix(rng), matrix(rng)[:4]
+        file["neighbors"] = rng.integers(0, ROWS, (4, 3)).astype(np.int32)
+        file.attrs.update(strings(rng, {"distance": "angular", "point_type": "float"}))
+        if change:
+            change_hdf5(file, rng, ["train", "test", "neighbors"])
+
+
+def write_sparse_h5(path: Path, rng: Generator, change: bool) -> None:
+    """Write sparse rows in a group."""
+    X = sparse.random(ROWS, DIMS, 0.4, "csr", np.float32, rng)
+    with h5py.File(path, "w") as file:
+        group = file.create_group("features")
+        group["data"], group["indices"], group["indptr"] = X.data, X.indices, X.indptr
+        group.attrs["shape"] = X.shape if not change or rng.random() < 0.7 else [pick(rng, NUMBERS) for _ in range(2)]
+        if change:
+            change_hdf5(file, rng, ["features/data", "features/indices", "features/indptr", "features"])
+
+
+def strings(rng: Generator, attributes: dict[str, str]) -> dict[str, Any]:
+    """Return attributes as strings of fixed length, or of variable length now and then: these take a child process."""
+    variable = rng.random() < 0.02
+    return {name: value if variable else np.bytes_(value) for name, value in attributes.items()}
+
+
+def change_hdf5(file: Any, rng: Generator, keys: list[str]) -> None:
+    """Replace a dataset by something else of its name, or an attribute by something else."""
+    key, way = pick(rng, keys), int(rng.integers(9))
+    if way <= 1 and isinstance(file.get(key), h5py.Dataset):
+        values = file[key][()].astype(np.int64)
+        values.flat[int(rng.integers(values.size))] = pick(rng, NUMBERS)
+        del file[key]
+        file[key] = values
+        return
+    if way == 8:
+        where = file[key] if rng.random() < 0.5 else file
+        where.attrs[pick(rng, ["shape", "kind", "point_type", "odd\n"])] = pick(
+            rng,
+            [
+                np.bytes_("{" * 99),
+                b"\xff\xfe",
+                [1, 2, 3],
+                np.zeros(2000),
+                file.ref,
+                np.bytes_("float"),
+                np.array([b"a", b"b"]),
+            ],
+        )
+        return
+    del file[key]
+    shape = pick(rng, [(1 << 40, 5), (12, 1 << 40), (0, 5), (12,), (12, 5, 1), (1 << 20, 1 << 10)])
+    if way == 2:
+        file[key] = pick(rng, [h5py.SoftLink("/" + key), h5py.ExternalLink("/etc/passwd", "/x"), h5py.SoftLink("/no")])
+    elif way == 3:
+        file.create_group(key)[key] = 1
+    elif way == 4:
+        file.create_dataset(key, shape, "f4", chunks=True, compression="gzip")
+    elif way == 5:
+        file.create_dataset(key, (ROWS, DIMS), "f4", external=[("/etc/passwd", 0, 4 * ROWS * DIMS)])
+    elif way == 6 and rng.random() < 0.2:  # takes a child process
+        layout = h5py.VirtualLayout((ROWS, DIMS), "f4")
+        layout[:] = h5py.VirtualSource("/etc/passwd", "x", (ROWS, DIMS))
+        file.create_virtual_dataset(key, layout)
+    else:
+        file[key] = pick(rng, [b"text", h5py.Empty("f4"), np.zeros((12, 5), "f4,f4"), np.array([file.ref] * 12), 1.5])
+
+
+def write_parquet(path: Path, rng: Generator, change: bool) -> None:
+    """Write lists of numbers, with labels, in some encoding."""
+    lists = matrix(rng).tolist()
+    kind = pick(rng, [pa.list_(pa.float32()), pa.list_(pa.float64(), DIMS), pa.large_list(pa.int64())])
+    if pa.types.is_integer(kind.value_type):
+        lists = [list(map(int, row)) for row in lists]
+    labels = pa.array(range(ROWS))
+    if change:
+        row = int(rng.integers(ROWS))
+        fixed = pa.types.is_fixed_size_list(kind)
+        lists[row] = None if fixed else pick(rng, [None, [], [1] * 4, [1] * 300, [None] * DIMS])
+        labels = pick(rng, [labels, pa.array(["é"] * ROWS), pa.array([None] * ROWS), pa.array([[1]] * ROWS)])
+    table = pa.table({"emb": pa.array(lists, kind), "label": labels})
+    compression, dictionary = pick(rng, ["snappy", "gzip", "none", "zstd"]), bool(rng.random() < 0.5)
+    pq.write_table(table, path, row_group_size=5, compression=compression, use_dictionary=dictionary)
+
+
+def tiny_sets(rng: Generator) -> dict[str, bytes]:
+    """Return the members of the archives of all image sets, an image or two each."""
+    members = {
+        f"{batch}.bin": rng.bytes(2 * 3073) for batch in (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch")
+    }
+    for part in ("train", "t10k"):
+        images, labels = rng.bytes(2 * 784), bytes([1, 2])
+        head = b"\0\0\x08\x03" + struct.pack(">3I", 2, 28, 28)
+        members[f"{part}-images-idx3-ubyte.gz"] = gzip.compress(head + images, mtime=0)
+        members[f"{part}-labels-idx1-ubyte"] = b"\0\0\x08\x01" + struct.pack(">I", 2) + labels
+    lines = "\n".join(json.dumps(rng.random(784).round(2).tolist()) for _ in range(2))
+    members["sun.ndjson.gz"] = gzip.compress(lines.encode(), mtime=0)
+    return members
+
+
+def write_archive(path: Path, rng: Generator, change: bool) -> None:
+    """Write an archive of images as a tar, a zip or a Debian package; members may be damaged inside a sound archive."""
+    from fuzz import change_bytes
+
+    members = tiny_sets(rng)
+    for name in list(members) if change else []:
+        if rng.random() < 0.5:
+            members[name] = change_bytes(members[name], rng)
+            if name.endswith(".gz") and rng.random() < 0.3:
+                members[name] = gzip.compress(change_bytes(tiny_sets(rng)[name], rng), mtime=0)
+    stream, form = io.BytesIO(), pick(rng, ["w:gz", "w:xz", "w", "zip", "deb"])
+    if form == "zip":
+        with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in members.items():
+                archive.writestr(zipfile.ZipInfo(name), content)
+    else:
+        with tarfile.open(fileobj=stream, mode="w:gz" if form == "deb" else form) as archive:
+            for name, content in members.items():
+                member = tarfile.TarInfo(name)
+                member.size = len(content)
+                archive.addfile(member, io.BytesIO(content))
+    content = stream.getvalue()
+    if form == "deb":
+        header = b"data.tar.gz".ljust(16) + b"0".ljust(32) + str(len(content)).encode().ljust(10) + b"`\n"
+        content = b"!<arch>\n" + header + content
+    path.write_bytes(content)
+
+
+def use_archive(path: Path) -> None:
+    """Read an archive as every known image set; none has the content of the original, so each must be refused."""
+    from cbe_bench.core.errors import InputError
+    from cbe_bench.data.catalogue import image_sets
+    from cbe_bench.data.images.sources import read_image_set
+
+    refusal = None
+    for known in image_sets().values():
+        try:
+            read_image_set(known, path, str(path))
+        except InputError as error:
+            if not str(error).isprintable() or path.stem not in str(error):
+                raise
+            refusal = error
+        else:
+            raise AssertionError(f"{known.name}: accepted")
+    if path.stem != "valid" and refusal is not None:
+        raise refusal
+
+
+def write_encoder(path: Path, rng: Generator, change: bool) -> None:
+    """Write a fitted encoder; change its arrays or the text of its description."""
+    from cbe_bench.encoders import encoder_classes, make_encoder
+
+    name = pick(rng, sorted(encoder_classes()))
+    X = np.random.default_rng(0).standard_normal((40, 16)).astype(np.float32)
+    make_encoder(name, n_bits=8, random_state=0).fit(X, np.arange(40) % 2).save(path)
+    if change:
+        with np.load(path) as stored:
+            arrays = dict(stored)
+        for key, array in arrays.items():
+            if array.dtype.kind == "U" and rng.random() < 0.3:
+                text = str(array)
+                at = int(rng.integers(len(text)))
+                arrays[key] = np.array(text[:at] + pick(rng, ["9", "-", '"', "{", "null"]) + text[at + 1 :])
+        save_arrays(path, arrays, rng, bool(rng.random() < 0.7))
+
+
+def use_encoder(path: Path) -> None:
+    """Load an encoder and encode with it."""
+    from cbe_bench.encoders import load_encoder
+
+    encoder = load_encoder(path)
+    encoder.encode(np.random.default_rng(1).standard_normal((7, 16)).astype(np.float32))
+
+
+KINDS = {
+    "npy": Kind(".npy", write_npy, use_features),
+    "npz": Kind(".npz", write_npz, use_features),
+    "sparse-npz": Kind(".npz", write_sparse_npz, use_features),
+    "h5": Kind(".h5", write_h5, use_features),
+    "ann": Kind(".hdf5", write_ann, use_features),
+    "sparse-h5": Kind(".h5", write_sparse_h5, use_features),
+    "parquet": Kind(".parquet", write_parquet, use_features),
+    "fvecs": Kind(".fvecs", write_vecs, use_features),
+    "bvecs": Kind(".bvecs", write_vecs, use_features),
+    "fbin": Kind(".fbin", write_fbin, use_features),
+    "csv": Kind(".csv", write_csv, use_features),
+    "archive": Kind(".archive", write_archive, use_archive),
+    "encoder": Kind(".npz", write_encoder, use_encoder),
+}

@@ -1,0 +1,69 @@
+"""Peak memory of fitting and encoding against `Encoder.memory_bytes`, each method in a process of its own.
+
+    python scripts/measure_encoder_memory.py [--dim 25600] [--bits 3200 25600] [--train 2000] [METHOD ...]
+
+The peak is the growth of the resident size beyond the rows, after a small encoder of the same method has compiled and
+loaded everything. Linux only.
+"""
+
+import argparse
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from cbe_bench.core.errors import InputError
+from cbe_bench.encoders import encoder_classes, make_encoder
+
+ENCODED_ROWS = 6_000
+MIB = 1 << 20
+
+
+def resident(field: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
+
+
+def measure(name: str, d: int, n_bits: int, n_train: int) -> None:
+    encoder = make_encoder(name, n_bits=n_bits, random_state=0)
+    if "n_iter" in encoder.get_params():
+        encoder.set_params(n_iter=2)  # a third iteration would need no more memory
+    encoder.check_params(d)
+    estimate = encoder.memory_bytes(d, n_train)
+    rows = max(ENCODED_ROWS, n_train if encoder.learns else 0)
+    X = np.random.default_rng(0).standard_normal((rows, d), dtype=np.float32)
+    small = X[:300, :256].copy()
+    make_encoder(name, n_bits=64, random_state=0).fit(small).encode(small)
+    Path("/proc/self/clear_refs").write_text("5")
+    before = resident("VmRSS")
+    codes = encoder.fit(X[:n_train]).encode(X[:ENCODED_ROWS])
+    peak = resident("VmHWM") - before - codes.nbytes
+    print(f"{name:14s} {n_bits:7,d} bits: {peak / MIB:7,.0f} MiB measured, {estimate / MIB:7,.0f} estimated, ", end="")
+    print(f"ratio {estimate / peak:.2f}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("methods", nargs="*", default=[])
+    parser.add_argument("--dim", type=int, default=25_600)
+    parser.add_argument("--bits", type=int, nargs="+", default=[3_200, 25_600])
+    parser.add_argument("--train", type=int, default=2_000)
+    parser.add_argument("--here", action="store_true", help="measure in this process")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    for name in options.methods or encoder_classes():
+        for n_bits in options.bits:
+            if options.here:
+                try:
+                    measure(name, options.dim, n_bits, options.train)
+                except InputError as error:
+                    print(f"{name:14s} {n_bits:7,d} bits: {error}")
+                continue
+            own = ["--here", "--dim", options.dim, "--bits", n_bits, "--train", options.train]
+            subprocess.run([sys.executable, __file__, name, *map(str, own)], check=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,300 @@
+"""Retrieval experiments from a configuration to rows, tables and figures."""
+
+from dataclasses import fields, replace
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+import cbe_bench.data.view
+from cbe_bench.core import runner
+from cbe_bench.core.errors import InputError
+from cbe_bench.core.progress import Silent
+from cbe_bench.core.resources import Resources
+from cbe_bench.core.results import load_rows
+from cbe_bench.evaluators.configs import load_config
+from cbe_bench.evaluators.retrieval.experiment import EQUAL_TIME, RECALL, RetrievalExperiment
+from cbe_bench.evaluators.retrieval.rows import equal_time_rows, recall_rows
+from cbe_bench.evaluators.run import job_of, opened, planned, run_experiment
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+SMALL = ("seeds=[0]", "n_bits=[32, 64]", "data.keep_dims=128", "data.file=null", "name=flickr", "data.synthetic=true")
+BITS = ("encoders=[cbe-rand, cbe-orth, bilinear-rand, lsh]", "fixed=[bits]")
+
+
+class Recorder(Silent):
+    def __init__(self, stop_after=None):
+        self.messages, self.ended, self.stop_after = [], [], stop_after
+
+    def message(self, text):
+        self.messages.append(text)
+
+    def advance(self, fraction):
+        if len(self.ended) == self.stop_after:
+            raise KeyboardInterrupt
+
+    def end(self, line, notes=()):
+        self.ended.append(line)
+
+
+def run_rows(out, *overrides, config="flickr", scale="smoke", resources=None, reporter=None, **options):
+    settings = load_config(CONFIGS / f"{config}.yaml", scale, [*SMALL, f"name={config}", *overrides])
+    reporter = reporter or Silent()
+    with opened(settings, resources or Resources(), reporter) as experiment:
+        job = job_of(experiment, scale, out, "cbe-bench run", **options)
+        return runner.run(experiment, job, reporter).rows
+
+
+def cells_of(*overrides, stage=RECALL, rows=(), memory=None, scale="smoke"):
+    settings = load_config(CONFIGS / "flickr.yaml", scale, [*SMALL, *overrides])
+    with opened(settings, Resources(memory_bytes=memory), Silent()) as experiment:
+        return experiment.cells(stage, rows)
+
+
+def values(rows):
+    return sorted((row.key, row.status, row.recall, row.recall_asymmetric) for row in rows)
+
+
+def test_run_writes_rows_tables_and_figures_and_resumes(tmp_path):
+    config = load_config(CONFIGS / "flickr.yaml", "smoke", [*SMALL, *BITS])
+    with opened(config, Resources(), Silent()) as experiment:
+        outcome = run_experiment(experiment, job_of(experiment, "smoke", tmp_path, "cbe-bench run"), Silent())
+    folder = tmp_path / "smoke" / "flickr"
+    figures = {f"{name}.{suffix}" for name in ("recall", "recall-asymmetric") for suffix in ("png", "pdf")}
+    outputs = {"table.csv", "recall.csv"} | figures
+    assert {path.name for path in folder.iterdir()} == {"rows.jsonl", "experiment.json", "environments.json"} | outputs
+    rows = outcome.results.rows
+    assert len(rows) == 8 and all(row.ok for row in rows)
+    for row in rows:
+        assert row.depths == tuple(range(1, 101))
+        assert np.all(np.diff(row.recall) >= 0)
+        assert row.encoded_bits == (row.n_bits if row.encoder == "bilinear-rand" else 64)
+        assert row.encode_us_per_vector > 0
+        assert row.n_train == row.n_train_pool == 0
+    before, reporter = (folder / "rows.jsonl").read_bytes(), Recorder()
+    run_rows(tmp_path, *BITS, reporter=reporter)
+    assert reporter.messages == ["resuming: 8 of 8 cells done"]
+    assert (folder / "rows.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("stop_after", [0, 1, 5])
+def test_stopped_anywhere_and_resumed_gives_the_same_rows(stop_after, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        run_rows(tmp_path / "stopped", *BITS, reporter=Recorder(stop_after))
+    rows = load_rows(tmp_path / "stopped" / "smoke" / "flickr" / "rows.jsonl", RetrievalExperiment.row_types())
+    assert len(rows) == stop_after
+    assert values(run_rows(tmp_path / "stopped", *BITS)) == values(run_rows(tmp_path / "whole", *BITS))
+
+
+def test_values_do_not_depend_on_threads_memory_or_blocks(tmp_path, monkeypatch):
+    found = []
+    for name, resources, block in (
+        ("a", Resources(threads=1), 1 << 27),
+        ("b", Resources(threads=2, memory_bytes=2 << 30), 17 * 4 * 128),
+        ("c", Resources(threads=2), 333 * 4 * 128),
+    ):
+        monkeypatch.setenv("CBE_BENCH_CACHE", str(tmp_path / name / "cache"))
+        monkeypatch.setattr(cbe_bench.data.view, "_BLOCK_BYTES", block)
+        found.append(values(run_rows(tmp_path / name, *BITS, "protocol=released-code", resources=resources)))
+    assert found[0] == found[1] == found[2]
+
+
+def test_released_code_protocol(tmp_path):
+    rows = run_rows(tmp_path, *BITS, "protocol=released-code")
+    assert rows[0].depths == tuple(range(10, 101, 10))
+    assert [row.params for row in rows if row.encoder == "cbe-rand"] == 2 * [{"rows": "random"}]
+    assert {row.protocol for row in rows} == {"released-code"}
+
+
+def test_methods_are_run_at_code_lengths_of_equal_time(tmp_path):
+    overrides = ("seeds=[0, 1]", "encoders=[cbe-rand, cbe-opt, hd3]")
+    reporter = Recorder()
+    rows = run_rows(tmp_path, *overrides, reporter=reporter)
+    times, recalls = equal_time_rows(rows), recall_rows(rows)
+    assert len(times) == 2 * 3
+    found = {(row.encoder, row.n_bits, row.seed) for row in recalls}
+    assert {(row.encoder, row.n_bits, seed) for row in times for seed in (0, 1)} <= found
+    assert {("hd3", 32, 0), ("cbe-opt", 64, 1)} <= found
+    assert len(reporter.ended) == 6 + len(recalls)
+    again = Recorder()
+    run_rows(tmp_path, *overrides, reporter=again)
+    assert again.messages == ["resuming: 6 of 6 cells done", f"resuming: {len(recalls)} of {len(recalls)} cells done"]
+
+
+def test_times_come_from_the_cache_unless_they_are_measured_again(tmp_path, fresh_cache):
+    overrides = ("encoders=[cbe-rand, hd3]", "n_bits=[32]", "fixed=[time]")
+
+    def lengths(folder, **options):
+        rows = equal_time_rows(run_rows(tmp_path / folder, *overrides, **options))
+        return {row.encoder: row.n_bits for row in rows}
+
+    first = lengths("first")
+    found = '{"n_bits": 8, "time_ratio": 1, "time_ratio_at_equal_bits": 1, "reference_us_per_vector": 1, '
+    for cached in (fresh_cache / "equal-time").glob("*.json"):
+        cached.write_text(found + '"searched_at_bits": 32}')
+    assert lengths("second") == {"cbe-rand": 8, "hd3": 8}
+    assert lengths("first") == first
+    assert lengths("first", rerun="all")["cbe-rand"] == 32
+
+
+def test_no_code_lengths_are_measured_where_time_is_not_fixed():
+    assert cells_of(*BITS, stage=EQUAL_TIME) == []
+    assert len(cells_of(stage=EQUAL_TIME)) == 2 * 7
+    assert {cell.spec.n_bits for cell in cells_of("fixed=[time]")} == set()
+
+
+def test_equal_time_that_does_not_fit_memory_is_skipped_and_the_rest_runs(tmp_path, monkeypatch):
+    monkeypatch.setattr("cbe_bench.LSH.memory_bytes", lambda self, n_features: 4 << 30)
+    overrides = ("encoders=[cbe-rand, lsh]", "n_bits=[64]")
+    rows = run_rows(tmp_path, *overrides, resources=Resources(memory_bytes=3 << 30))
+    states = {(type(row).__name__, row.encoder): row.status for row in rows}
+    assert states == {
+        ("EqualTimeRow", "cbe-rand"): "ok",
+        ("EqualTimeRow", "lsh"): "skipped",
+        ("RetrievalRow", "cbe-rand"): "ok",
+        ("RetrievalRow", "lsh"): "skipped",
+    }
+
+
+@pytest.mark.parametrize("gib", [1, 3])
+def test_the_largest_methods_can_be_planned_under_any_memory_limit(gib):
+    cells = cells_of("data.keep_dims=null", "n_bits=[3200, 25600]", stage=EQUAL_TIME, memory=gib << 30, scale="quick")
+    lsh = [cell.spec for cell in cells if cell.label == "lsh"]
+    assert all(0 < spec.most_bits < 25_600 for spec in lsh)
+
+
+def test_cells_over_the_memory_limit_are_skipped_with_the_estimate(tmp_path):
+    rows = run_rows(tmp_path, *BITS, resources=Resources(memory_bytes=100 << 20))
+    assert {row.status for row in rows} == {"skipped"}
+    assert all("100 MiB" in row.reason and row.memory_estimate_bytes > 100 << 20 for row in rows)
+    assert all(row.ok for row in run_rows(tmp_path, *BITS)), "what was skipped is judged again"
+
+
+def test_a_shorter_code_is_not_skipped_for_a_longer_one(tmp_path):
+    overrides = ("encoders=[lsh]", "fixed=[bits]", "n_bits=[32, 64, 20000]")
+    limit = max(cell.memory_bytes for cell in cells_of(*overrides) if cell.spec.n_bits == 64)
+    rows = {row.n_bits: row for row in run_rows(tmp_path, *overrides, resources=Resources(memory_bytes=limit))}
+    assert {k: row.status for k, row in rows.items()} == {20_000: "skipped", 64: "ok", 32: "ok"}
+    assert rows[32].encoded_bits == rows[64].encoded_bits == 64
+
+
+def test_estimates_grow_with_the_work():
+    cells = cells_of("data.keep_dims=null", "fixed=[bits]", "n_bits=[3200, 25600]", scale="paper", memory=24 << 30)
+    cell = {(cell.label, cell.spec.n_bits): cell for cell in cells}
+    assert cell["lsh", 25_600].seconds > 20 * cell["cbe-rand", 25_600].seconds
+    assert cell["lsh", 25_600].seconds > 2 * cell["lsh", 3_200].seconds, "nested codes are encoded once"
+    assert cell["lsh", 25_600].memory_bytes > 2 << 30
+    assert all(one.memory_bytes < 6 << 30 for one in cells)
+
+
+def test_a_failing_encoder_is_a_row_not_a_crash(tmp_path, monkeypatch):
+    from cbe_bench import LSH
+
+    def broken(self, X, y, rng):
+        raise ArithmeticError("on purpose")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LSH, "_fit", broken)
+        rows = run_rows(tmp_path, *BITS)
+    failed = [row for row in rows if not row.ok]
+    assert {(row.encoder, row.reason) for row in failed} == {("lsh", "ArithmeticError: on purpose")}
+    assert all(row.ok for row in run_rows(tmp_path, *BITS, rerun="failed"))
+
+
+def test_labels_and_pairs_reach_training(tmp_path):
+    rows = run_rows(tmp_path, "n_bits=[64]", config="semisup")
+    assert len(rows) == 5
+    assert all(0.4 < row.averaged_auc < 1 for row in rows)
+    assert len({row.averaged_auc for row in rows}) == 5
+    for row in rows:
+        assert np.all(np.diff(row.objective_history) <= 1e-6 * abs(row.objective_history[0]))
+
+
+def test_every_field_of_the_spec_changes_the_key():
+    (cell,) = cells_of("encoders=[cbe-opt]", "fixed=[bits]", "n_bits=[32]")
+    for field in fields(cell.spec):
+        value = getattr(cell.spec, field.name)
+        other = {**value, "lam": 2} if isinstance(value, dict) else f"{value}x" if isinstance(value, str) else value + 1
+        assert replace(cell, spec=replace(cell.spec, **{field.name: other})).key != cell.key, field.name
+    assert replace(cell, code="other code").key != cell.key
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "auc=true",
+        "n_train=400",
+        "n_database=900",
+        "n_queries=49",
+        "n_neighbours=9",
+        "depth=90",
+        "protocol=released-code",
+        "data.keep_dims=127",
+        "seeds=[1]",
+        "n_bits=[31]",
+        "encoders=[{name: cbe-opt, n_train: 100}]",
+        "encoders=[{name: cbe-opt, params: {lam: 2}}]",
+        "encoders=[bilinear-opt]",
+    ],
+)
+def test_every_key_of_the_configuration_that_decides_a_value_is_in_the_key(override):
+    settings = ("encoders=[cbe-opt]", "fixed=[bits]", "n_bits=[32]")
+    (before,), (after,) = cells_of(*settings), cells_of(*settings, override)
+    assert before.key != after.key
+
+
+def test_the_training_set_a_smaller_one_is_drawn_from_counts():
+    settings = ("encoders=[{name: cbe-opt, n_train: 100}]", "fixed=[bits]", "n_bits=[32]")
+    (before,), (after,) = cells_of(*settings), cells_of(*settings, "n_train=400")
+    assert before.spec.n_train == after.spec.n_train == 100
+    assert before.key != after.key
+    (before,), (after,) = (cells_of(*settings, "encoders=[lsh]", n) for n in ("n_train=500", "n_train=400"))
+    assert before.key == after.key, "data-independent methods do not depend on it"
+
+
+@pytest.fixture
+def user_file(tmp_path):
+    with h5py.File(tmp_path / "mine.h5", "w") as file:
+        file["features"] = np.random.default_rng(0).standard_normal((1200, 40)).astype(np.float32)
+    return tmp_path / "mine.h5"
+
+
+MINE = ("data.keep_dims=null", "data.dim=40", "n_bits=[16]", "n_database=100", "n_queries=5", "n_train=50")
+
+
+@pytest.mark.parametrize("fixed", ["bits", "time"])
+def test_bad_rows_of_a_later_seed_end_the_run_before_it_begins(fixed, tmp_path, user_file):
+    settings = ("seeds=[0, 1]", *MINE, "encoders=[cbe-rand]", f"fixed=[{fixed}]", f"data.file={user_file}")
+    config = load_config(CONFIGS / "flickr.yaml", "smoke", settings)
+    with opened(config, Resources(), Silent()) as experiment:
+        used = [experiment.task.split(seed) for seed in (0, 1)]
+    only_later = min(set(used[1].database) - set(used[0].database) - set(used[0].queries))
+    with h5py.File(user_file, "a") as file:
+        file["features"][only_later] = np.nan
+    with pytest.raises(InputError, match=f"row {only_later} holds NaN"):
+        run_rows(tmp_path / "out", *settings)
+    assert not list((tmp_path / "out").rglob("rows.jsonl"))
+
+
+def test_seeds_with_results_are_not_checked_again(tmp_path, user_file, monkeypatch):
+    settings = (*MINE, "encoders=[cbe-rand]", "fixed=[bits]", f"data.file={user_file}")
+    run_rows(tmp_path, *settings, "seeds=[0, 1]")
+    checked = []
+    monkeypatch.setattr(
+        "cbe_bench.evaluators.retrieval.experiment.check_rows", lambda features, rows: checked.append(len(rows))
+    )
+    run_rows(tmp_path, *settings, "seeds=[0, 1, 2]")
+    assert checked == [], "the one seed that is left is checked as its neighbours are searched"
+    run_rows(tmp_path, *settings, "seeds=[0, 1, 2, 3, 4]")
+    assert len(checked) == 1 and 105 < checked[0] <= 2 * 105
+
+
+def test_the_plan_lists_what_is_known(tmp_path):
+    config = load_config(CONFIGS / "flickr.yaml", "smoke", [*SMALL, "encoders=[cbe-rand, lsh]"])
+    with opened(config, Resources(), Silent()) as experiment:
+        plan = planned(experiment, job_of(experiment, "smoke", tmp_path, ""))
+        assert "1,000 database rows, 50 queries, d = 128" in experiment.headline
+    assert len(plan) == 4 + 4
+    assert {one.state for one in plan} == {"to run"}
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,154 @@
+"""Tables, figures and measurements of retrieval, from rows made by hand."""
+
+import math
+
+import numpy as np
+import pytest
+from retrieval_toys import equal_time_row, recall_row, results
+
+from cbe_bench.evaluators.retrieval.experiment import RetrievalExperiment
+from cbe_bench.evaluators.retrieval.figures import recall_figure, retrieval_report
+from cbe_bench.evaluators.retrieval.rows import RetrievalRow
+from cbe_bench.evaluators.retrieval.sweep_figure import sweep_figure
+from cbe_bench.evaluators.retrieval.tables import (
+    data_label,
+    equal_time_table,
+    objective_table,
+    recall_curves,
+    recall_table,
+    sweep_table,
+)
+
+
+def figure_rows(seeds=(0, 1)):
+    """Two methods at 100 and 200 bits, lsh also at the code lengths of equal time."""
+    rows = [
+        recall_row(name, k, 50 + k / 100 + seed, seed)
+        for name in ("cbe-rand", "lsh")
+        for k in (200, 100)
+        for seed in seeds
+    ]
+    rows += [recall_row("lsh", 16, 20, seed) for seed in seeds]
+    rows += [equal_time_row("cbe-rand", k, k, 1.0) for k in (200, 100)]
+    return rows + [equal_time_row("lsh", k, 16, 30.0) for k in (200, 100)]
+
+
+def test_curves_are_means_over_seeds():
+    curves = recall_curves([recall_row("lsh", 100, 50), recall_row("lsh", 100, 52, seed=1)])
+    line = curves.query("scoring == 'symmetric' and depth == 2").iloc[0]
+    assert (line["mean"], line["std"], line["seeds"]) == pytest.approx((0.51, 0.02 / math.sqrt(2), 2))
+    assert set(curves["scoring"]) == {"symmetric", "asymmetric"}
+
+
+def test_the_median_over_blocks_is_a_curve_of_its_own():
+    plain, own = recall_row("hd3", 8, 40), recall_row("fbe", 8, 60, recall_median=(0.7, 0.8), depths=(1, 10))
+    assert "recall_median@10" not in recall_table([plain])
+    table = recall_table([plain, own]).set_index("encoder")
+    assert np.isnan(table.loc["hd3", "recall_median@10"])
+    assert table.loc["fbe", "recall_median@10"] == 0.8
+    curves = recall_curves([plain, own])
+    assert curves[curves["encoder"] == "fbe, median"]["mean"].tolist() == [0.7, 0.8]
+
+
+def test_the_table_has_a_line_for_each_method_and_length_with_cost_and_failures():
+    cost = {"fit_s": 2.0, "encode_us_per_vector": 3.0, "encoded_bits": 200}
+    rows = [recall_row("lsh", 100, 50, **cost), recall_row("lsh", 100, 0, seed=1, status="failed", reason="why")]
+    rows.append(recall_row("itq", 50, 0, status="skipped", reason="memory", recall=(), depths=()))
+    table = recall_table(rows)
+    assert table["n_bits"].tolist() == [50, 100]
+    line = table.iloc[1]
+    assert (line["seeds"], line["recall@1"], line["fit_s"], line["encode_us_per_vector"]) == (1, 0.25, 2.0, 3.0)
+    assert (line["encoded_bits"], line["not_ok"]) == (200, "failed: why")
+    assert table.iloc[0]["not_ok"] == "skipped: memory"
+
+
+def test_equal_time_table_has_the_recall_at_the_length_found():
+    table = equal_time_table(figure_rows(), "cbe-rand")
+    assert table["target_bits"].tolist() == [100, 100, 200, 200]
+    line = table.query("encoder == 'lsh' and target_bits == 200").iloc[0]
+    assert (line["n_bits"], line["time_ratio_at_equal_bits"], line["is_reference"]) == (16, 30.0, False)
+    assert line["recall@1"] == pytest.approx(0.1)
+    assert len(equal_time_table([equal_time_row("lsh", 8, 0, math.nan, status="skipped")], "cbe-rand")) == 0
+
+
+def test_report_of_a_figure(tmp_path):
+    report = retrieval_report(results(figure_rows(), fixed=["time", "bits"]))
+    assert [table.name for table in report.tables] == ["equal-time", "table", "recall"]
+    assert [figure.name for figure in report.figures] == ["recall", "recall-asymmetric"]
+    drawn = report.figures[0].draw()
+    assert len(drawn.axes) == 4
+    assert all(len(axis.lines) == 2 for axis in drawn.axes), "both methods at equal time, and at equal length"
+
+
+def test_rows_of_panels_that_have_nothing_are_left_out():
+    assert len(recall_figure(results(recall_only()), "symmetric").axes) == 2
+    times = [row for row in figure_rows() if not isinstance(row, RetrievalRow) or row.n_bits not in (100, 200)]
+    assert len(recall_figure(results(times, fixed=["time"]), "symmetric").axes) == 2
+    without_reference = [row for row in figure_rows() if isinstance(row, RetrievalRow) or row.encoder == "lsh"]
+    assert len(recall_figure(results(without_reference), "symmetric").axes) == 4
+
+
+def recall_only():
+    return [row for row in figure_rows() if isinstance(row, RetrievalRow)]
+
+
+def test_tables_without_rows_are_left_out():
+    assert retrieval_report(results([])).tables == ()
+    failed = retrieval_report(results([recall_row("lsh", 100, 0, status="failed", recall=(), depths=())]))
+    assert [table.name for table in failed.tables] == ["table"]
+    assert failed.figures == ()
+
+
+def sweep_rows(parameter, values, **more):
+    return [
+        recall_row(f"{parameter} = {value}", k, 50 + seed, seed, encoder="cbe-opt", params={parameter: value}, **more)
+        for value in values
+        for k in (100, 200)
+        for seed in (0, 1)
+    ]
+
+
+def test_report_of_a_sweep():
+    rows = sweep_rows("max_iter", (1, 5), objective_history=(90.0, 10.0, 8.0))
+    one = results(rows, sweep="max_iter")
+    report = retrieval_report(one)
+    assert [table.name for table in report.tables] == ["sweep", "objective", "table", "recall"]
+    assert [figure.name for figure in report.figures] == ["sweep"]
+    drawn = report.figures[0].draw()
+    assert [axis.get_xlabel() for axis in drawn.axes] == ["iterations", "iterations"]
+    assert drawn.axes[0].get_ylabel() == "recall@2"
+    table = sweep_table(rows, "max_iter")
+    assert table["recall"].to_list() == pytest.approx([0.505] * 4)
+    assert "averaged_auc" not in table
+    objective = objective_table(rows)
+    assert objective["iteration"].to_list() == [1, 2, 1, 2]
+    assert objective["mean"].to_list() == pytest.approx([1, 0.8, 1, 0.8])
+
+
+def test_a_sweep_to_infinity_and_one_with_auc_can_be_drawn():
+    far = sweep_figure(results(sweep_rows("lam", (0.01, 1, math.inf)), sweep="lam"))
+    assert far.axes[0].get_xlabel() == "λ"
+    assert far.axes[0].get_xticklabels()[-1].get_text() == "∞"
+    auc = sweep_figure(results(sweep_rows("mu", (0, 10, 1000), averaged_auc=0.7), sweep="mu"))
+    assert [axis.get_ylabel() for axis in auc.axes] == ["recall@2", "averaged AUC"]
+    assert sweep_figure(results(recall_only(), sweep="mu")) is None
+
+
+def test_data_label():
+    rows = [recall_row("lsh", 100, 50, seed) for seed in range(3)]
+    assert data_label(rows) == "toy, real data: 1,000 database rows, 500 queries, d = 800; 3 seeds; protocol: paper"
+
+
+def test_measurements():
+    rows = [recall_row("lsh", 100, 50 + seed, seed, n_train=0, averaged_auc=0.6) for seed in range(2)]
+    rows += [recall_row("cbe-opt", 100, 60, params={"lam": 1}), equal_time_row("lsh", 100, 16, 30.0)]
+    rows += [recall_row("lsh", 100, 0, seed=9, status="failed"), equal_time_row("lsh", 200, 16, math.nan)]
+    found = {(one.subject, one.metric): one for one in RetrievalExperiment.measurements(results(rows))}
+    recall = found["lsh, d = 800, 100 bits", "recall, points"]
+    assert (recall.value, recall.low, recall.high) == pytest.approx((50.5, 49.5, 51.5))
+    assert found["lsh, d = 800, 100 bits", "averaged_auc, points"].value == pytest.approx(60)
+    single = found["cbe-opt, d = 800, {'lam': 1}, 100 bits, 500 training rows", "recall, points"]
+    assert (single.low, single.high) == pytest.approx((59, 61))
+    ratio = found["lsh, d = 800, in the time of 100 bits, batches of 64", "time / reference"]
+    assert (ratio.low, ratio.value, ratio.high) == pytest.approx((24, 30, 37.5))
+    assert len(found) == 3 + 2 + 1

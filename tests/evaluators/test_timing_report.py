@@ -1,0 +1,186 @@
+"""Tables, figures and claims of timing, from rows made by hand."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cbe_bench.core.results import Description, Results
+from cbe_bench.evaluators.timing.claims import CLAIMS
+from cbe_bench.evaluators.timing.figures import growth_figure, timing_report
+from cbe_bench.evaluators.timing.paper import ENCODE_MS
+from cbe_bench.evaluators.timing.rows import TimingRow
+from cbe_bench.evaluators.timing.tables import table1, table2, times
+
+
+def timed(encoder, d, k, seconds, parameter_bytes=1, **values):
+    us = 1e6 * seconds
+    return TimingRow(
+        **{
+            "encoder": encoder,
+            "label": encoder,
+            "params": {},
+            "n_features": d,
+            "n_bits": k,
+            "batch": 1,
+            "threads": 1,
+            "dtype": "float32",
+            "environment": "here",
+            "encode_us_per_vector": us,
+            "encode_us_quartiles": (0.9 * us, 1.1 * us),
+            "samples_us": (us,),
+            "parameter_bytes": parameter_bytes,
+            "key": f"{encoder}-{d}-{k}",
+            "code": "",
+            "status": "ok",
+            "peak_memory_bytes": 0,
+            "ended": "",
+        }
+        | values
+    )
+
+
+def skipped(encoder, d, memory_bytes=2**36):
+    return timed(encoder, d, d, math.nan, status="skipped", reason="large", memory_estimate_bytes=memory_bytes)
+
+
+def test_table2_by_hand():
+    d = 2**15
+    rows = [timed("lsh", d, d, 0.2), timed("bilinear-rand", d, d, 0.0003), timed("cbe-rand", d, d, 0.0001)]
+    rows += [skipped("lsh", 2**17), timed("cbe-rand", 2**17, 2**17, 0.0005)]
+    first, second = table2(rows).to_dict("records")
+    assert (first["full_ms"], first["full_ms_paper"]) == (200.0, 544)
+    assert first["full_ratio"] == pytest.approx(2000)
+    assert first["bilinear_ratio"] == pytest.approx(3)
+    assert first["bilinear_ratio_paper"] == pytest.approx(2.85 / 1.11)
+    assert second["full_ms"] == "- (64.0 GiB)"
+    assert np.isnan(second["full_ratio"])
+
+
+def test_the_paper_is_cited_for_its_own_sizes_alone():
+    (square, longer) = table2([timed("cbe-rand", 2**16, 2**16, 1e-3), timed("cbe-rand", 2**15, 2**14, 1e-3)]).to_dict(
+        "records"
+    )
+    assert square["circulant_ms_paper"] is None
+    assert longer["circulant_ms_paper"] is None
+
+
+def by_the_laws():
+    dims = [2**power for power in range(10, 15)]
+    rows = [timed("lsh", d, d, 1e-9 * d**2, 4 * d * d) for d in dims]
+    rows += [timed("cbe-rand", d, d, 1e-9 * d * np.log(d), 5 * d) for d in dims]
+    for m in (2, 4):
+        seconds = 1e-9 * m * dims[-1] * np.log(dims[-1])
+        rows.append(timed("cbe-rand", dims[-1], m * dims[-1], seconds, 5 * m * dims[-1]))
+    return rows
+
+
+def test_table1_finds_known_exponents():
+    lines = {(line["encoder"], line["regime"]): line for line in table1(by_the_laws()).to_dict("records")}
+    assert lines["lsh", "k = d"]["time"] == pytest.approx(2)
+    assert lines["cbe-rand", "k = d"]["time"] == pytest.approx(lines["cbe-rand", "k = d"]["time_expected"])
+    assert lines["cbe-rand", "k > d = 16,384"]["time"] == pytest.approx(1)
+    assert lines["cbe-rand", "k > d = 16,384"]["space_expected"] == pytest.approx(1)
+
+
+def test_times_have_a_line_for_every_cell():
+    table = times([timed("lsh", 64, 64, 1e-3), skipped("lsh", 128)])
+    assert table["encode_ms"].tolist()[0] == pytest.approx(1)
+    assert table["status"].tolist() == ["ok", "skipped"]
+    assert math.isnan(table["encode_ms"].tolist()[1])
+
+
+def test_figures_have_a_panel_for_what_was_varied():
+    assert len(growth_figure(by_the_laws()).axes) == 3
+    assert len(growth_figure([row for row in by_the_laws() if row.n_bits == row.n_features]).axes) == 2
+    assert growth_figure([timed("cbe-rand", 256, 64, 1e-3)]) is None, "a single point is no figure"
+    assert growth_figure([skipped("lsh", 64)]) is None
+
+
+def test_reports_leave_out_tables_without_lines():
+    report = timing_report([timed("cbe-rand", 64, 64, 1e-3)])
+    assert [table.name for table in report.tables] == ["table2", "times"]
+    assert timing_report([]).tables == ()
+
+
+def results(rows, folder):
+    description = Description(
+        name=folder.name, title="Toy", kind="timing", scale="quick", command="", config={}, labels={}
+    )
+    return Results(folder, description, rows)
+
+
+@pytest.fixture
+def verdict(tmp_path):
+    """Return the one verdict on a claim by the rows of some experiments."""
+
+    def verdict(claim_id, *experiments):
+        (claim,) = (claim for claim in CLAIMS if claim.id == claim_id)
+        (found,) = claim.verdicts([results(rows, tmp_path / f"run{i}") for i, rows in enumerate(experiments)])
+        return found
+
+    return verdict
+
+
+def growth(circulant=1.0, bilinear=0.5, full=1.0):
+    """Return times of codes of d bits, and of d/4 to 4d bits, by the laws or by other exponents."""
+    sizes = [(2**p, 2**p) for p in range(10, 15)] + [(2**14, 2**p) for p in (12, 13, 15, 16)]
+    rows = []
+    for d, k in sizes:
+        rows.append(timed("cbe-rand", d, k, 1e-9 * max(d, k) ** circulant * math.log(d), max(d, k)))
+        rows.append(timed("bilinear-rand", d, k, 1e-9 * d * k**bilinear, max(k, math.isqrt(d * k))))
+        rows.append(timed("lsh", d, k, 1e-9 * d * k**full, d * k))
+    return rows
+
+
+@pytest.mark.parametrize("claim", ["T1-circ", "T1-bil", "T1-full", "T1-kgtd", "S3-kltd"])
+def test_table_1(claim, verdict):
+    assert verdict(claim, growth()).outcome == "reproduced"
+    other = verdict(claim, growth(circulant=1.4, bilinear=0.9, full=0.5)).outcome
+    assert other == ("reproduced" if claim == "S3-kltd" else "not reproduced")
+    assert verdict(claim, [row for row in growth() if row.n_features < 2**14]).outcome == "not tested"
+    assert verdict(claim).outcome == "not tested"
+
+
+def test_exponents(verdict):
+    found = verdict("T1-full", growth())
+    assert (found.value, found.low, found.high) == pytest.approx((2, 2, 2))
+    assert found.kind == "machine"
+
+
+def test_the_experiment_of_the_largest_d_decides(verdict):
+    small = [row for row in growth(circulant=2) if row.n_features <= 2**13]
+    assert verdict("T1-circ", small, growth()).experiment == "run1"
+
+
+def test_shorter_codes_that_cost_less(verdict):
+    rows = [timed("cbe-rand", 2**14, k, k * 1e-9) for k in (2**12, 2**13, 2**14)]
+    found = verdict("S3-kltd", rows)
+    assert (found.outcome, found.value) == ("not reproduced", pytest.approx(0.25))
+    small = [replace(row, n_features=row.n_features // 16, n_bits=row.n_bits // 16) for row in rows]
+    assert verdict("S3-kltd", small).outcome == "not tested"
+
+
+def table_2(factor=1.0, full_fits=(2**15,), dims=tuple(ENCODE_MS)):
+    rows = []
+    for d in dims:
+        printed = ENCODE_MS[d]["bilinear-rand"] / ENCODE_MS[d]["cbe-rand"]
+        rows += [timed("cbe-rand", d, d, 1.0), timed("bilinear-rand", d, d, factor * printed)]
+        rows.append(timed("lsh", d, d, 1.0) if d in full_fits else skipped("lsh", d))
+    return rows
+
+
+def test_table_2(verdict):
+    assert verdict("T2-ratio", table_2()).outcome == "reproduced"
+    assert verdict("T2-ratio", table_2()).value == pytest.approx(268_000 / 8_150)
+    assert verdict("T2-ratio", table_2(0.6)).outcome == "not reproduced"
+    assert verdict("T2-ratio", table_2(full_fits=(2**15, 2**17))).outcome == "not reproduced"
+    assert verdict("T2-ratio", table_2(full_fits=())).outcome == "not reproduced"
+    assert verdict("T2-ratio", table_2(dims=(2**15,))).outcome == "not tested"
+
+
+def test_what_cannot_be_tested_says_why(verdict):
+    found = verdict("S7-gpu", growth())
+    assert found.outcome == "not tested"
+    assert found.found

@@ -1,0 +1,46 @@
+"""Codes and data under the kernels of other processors, in child processes; all of them: `make test-portable`."""
+
+import importlib.util
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+PATH = Path(__file__).parents[1] / "scripts" / "portability.py"
+_spec = importlib.util.spec_from_file_location("portability", PATH)
+portability = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(portability)
+
+CHOICES = portability.choices()
+SLOW = ("numba generic",)  # everything is compiled again
+
+
+@pytest.fixture(scope="module")
+def here():
+    return portability.fingerprints(small=True)
+
+
+def cases():
+    wanted = ("blas Prescott", "blas Haswell", "numpy baseline", *SLOW)
+    return [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in wanted if name in CHOICES]
+
+
+@pytest.mark.parametrize("name", cases())
+def test_data_are_equal_and_few_bits_flip_under_other_kernels(name, here, tmp_path):
+    path = tmp_path / "there.npz"
+    portability.under(CHOICES[name], str(PATH), "worker", str(path), "--small", check=True, stderr=subprocess.PIPE)
+    there = dict(np.load(path))
+    assert there.keys() == here.keys()
+    for key, value in here.items():
+        kind, what, *parameters = key.split("/")
+        if kind == "data":
+            assert there[key] == value, f"{what} differ"
+            continue
+        flipped = int(np.bitwise_count(there[key] ^ value).sum())
+        if what == "lsh":
+            assert flipped == 0
+        elif parameters == ["untrained"]:
+            assert flipped <= 1, f"{what}: {flipped} of {8 * value.size} bits"  # about one in a million are expected
+        else:
+            assert flipped <= 0.01 * 8 * value.size, f"{what}: {flipped} of {8 * value.size} bits"
