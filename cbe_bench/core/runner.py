@@ -6,7 +6,6 @@ prepared once for each group of cells), and how a cell is evaluated. Cells may c
 stage depend on the rows of an earlier one.
 """
 
-import hashlib
 import time
 import warnings
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -238,11 +237,6 @@ def _row(
     decided = {"key": cell.key, "code": cell.code, "label": cell.label, **job.data, **asdict(cell.spec)}
     ended = {"status": status, "reason": reason, "notes": notes, **(metrics or {})}
     return cell.row_class(**{**metadata, **decided, **ended})
-
-
-def derive_seed(*axes: object) -> int:
-    """Return a seed that depends on what it is for, not on the order in which things run."""
-    return int.from_bytes(hashlib.sha256(repr(axes).encode()).digest()[:4], "little") >> 1
 
 
 @contextmanager

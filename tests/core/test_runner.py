@@ -17,7 +17,8 @@ from cbe_bench.core.locks import exclusive, fcntl, time_limit
 from cbe_bench.core.progress import Silent
 from cbe_bench.core.resources import Resources
 from cbe_bench.core.results import Description, Row, Spec, load_description, load_results, load_rows
-from cbe_bench.core.runner import Cell, Job, derive_seed, plan, run
+from cbe_bench.core.runner import Cell, Job, plan, run
+from cbe_bench.evaluators.seeds import derive_seed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,13 +7,13 @@ import pytest
 from sklearn.svm import LinearSVC
 
 from cbe_bench.core.errors import InputError
-from cbe_bench.core.runner import derive_seed
 from cbe_bench.data.splits import PROTOCOLS, Split, make_class_split
 from cbe_bench.data.synthetic import SyntheticFeatures
 from cbe_bench.data.view import PreparedData
 from cbe_bench.encoders import make_encoder
 from cbe_bench.evaluators.classification.metrics import ClassificationEvaluator, draw_class_split, weights_of_codes
 from cbe_bench.evaluators.classification.svm import train_linear_svms
+from cbe_bench.evaluators.seeds import derive_seed
 from cbe_bench.kernels.bits import pack_signs, unpack_signs
 from cbe_bench.kernels.gram import code_gram, real_gram
 from cbe_bench.kernels.hamming import inner_products

@@ -17,11 +17,11 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cbe_bench.core.progress import Progress, no_progress
-from cbe_bench.core.runner import derive_seed
 from cbe_bench.evaluators.angles.methods import METHODS, Method
 from cbe_bench.evaluators.angles.pairs import Plane, cosine_and_sine, make_plane
 from cbe_bench.evaluators.angles.rows import SimulationSpec
 from cbe_bench.evaluators.angles.theory import difference_probability, iid_variance, tail_deviation
+from cbe_bench.evaluators.seeds import derive_seed
 from cbe_bench.kernels.hadamard import transform
 from cbe_bench.kernels.parallel import for_slices, slices, thread_count
 from cbe_bench.kernels.random import fill_gaussian

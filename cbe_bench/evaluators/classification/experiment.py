@@ -15,7 +15,7 @@ from cbe_bench.core.progress import Progress, Reporter
 from cbe_bench.core.report import Report
 from cbe_bench.core.resources import Resources
 from cbe_bench.core.results import Results
-from cbe_bench.core.runner import BASE_BYTES, OPERATIONS_PER_SECOND, Cell, Metrics, derive_seed
+from cbe_bench.core.runner import BASE_BYTES, OPERATIONS_PER_SECOND, Cell, Metrics
 from cbe_bench.data.features import Features
 from cbe_bench.data.splits import ClassSplit
 from cbe_bench.encoders import Encoder, encoder_classes, make_encoder
@@ -33,6 +33,7 @@ from cbe_bench.evaluators.classification.rows import ORIGINAL, ClassificationRow
 from cbe_bench.evaluators.classification.tables import data_label, grouped
 from cbe_bench.evaluators.configs import EncoderConfig
 from cbe_bench.evaluators.feature_rows import cached_bytes, check_rows
+from cbe_bench.evaluators.seeds import derive_seed
 
 _METRICS = "cbe_bench.evaluators.classification.metrics"
 _FLOAT_BITS = 32

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.progress import Progress
-from cbe_bench.core.runner import derive_seed
 from cbe_bench.data.features import Features, Matrix
 from cbe_bench.data.splits import PROTOCOLS, ClassSplit, Split, make_class_split
 from cbe_bench.data.view import PreparedData
 from cbe_bench.encoders import Encoder
 from cbe_bench.evaluators.classification.svm import train_linear_svms
+from cbe_bench.evaluators.seeds import derive_seed
 from cbe_bench.kernels.bits import Codes, code_bytes, unpack_signs
 from cbe_bench.kernels.gram import Gram, code_gram, real_gram
 from cbe_bench.kernels.parallel import for_slices

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.progress import Progress, no_progress
-from cbe_bench.core.runner import derive_seed
 from cbe_bench.data.features import Features
 from cbe_bench.data.ground_truth import true_neighbours
 from cbe_bench.data.splits import PROTOCOLS, Split, make_split
@@ -25,6 +24,7 @@ from cbe_bench.evaluators.retrieval.metrics import (
     symmetric_ranks,
 )
 from cbe_bench.evaluators.retrieval.rows import RetrievalSpec
+from cbe_bench.evaluators.seeds import derive_seed
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, prefix
 
 

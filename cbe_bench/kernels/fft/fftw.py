@@ -2,7 +2,8 @@
 
 pyfftw brings the library; its own objects can only be executed from Python, one call a row, so the few C
 functions needed are taken from the same library by name. Executing a plan on other arrays is thread-safe,
-planning is not and is locked. Plans are made by measurement: seconds once, then read back from the cache.
+planning is not and is locked. Plans are made by measurement: seconds once, then read back from the cache. Every plan
+that was measured is stored, since plans of one length differ in how they round: processes that share a cache agree.
 """
 
 import ctypes
@@ -26,7 +27,7 @@ from cbe_bench.kernels.simd.vector import inline
 logger = logging.getLogger(__name__)
 
 _FORWARD, _BACKWARD = -1, 1
-_MEASURE, _ESTIMATE = 0, 1 << 6
+_MEASURE, _ESTIMATE, _WISDOM_ONLY = 0, 1 << 6, 1 << 21
 _LARGEST_MEASURED = 1 << 18
 """Above this length a measured plan takes minutes to make."""
 
@@ -71,13 +72,16 @@ def complex_plans(length: int, dtype: str) -> ComplexPlans:
         library.read_wisdom()
         a, b = (aligned_empty((length,), library.complex) for _ in range(2))
         flags = _MEASURE if length <= _LARGEST_MEASURED else _ESTIMATE
-        start = time.perf_counter()
-        plans = [library.plan(length, a, b, way, flags) for way in (_FORWARD, _BACKWARD)]
-        seconds = time.perf_counter() - start
-        if seconds > 0.05:
+        plans = [library.plan(length, a, b, way, flags | _WISDOM_ONLY) for way in (_FORWARD, _BACKWARD)]
+        if not all(plans):
+            start = time.perf_counter()
+            plans = [library.plan(length, a, b, way, flags) for way in (_FORWARD, _BACKWARD)]
+            seconds = time.perf_counter() - start
             level = logging.WARNING if seconds > 1 else logging.INFO
             logger.log(level, "planned the FFT of length %d, once for this machine, in %.1f s", length, seconds)
             library.write_wisdom()
+        if not all(plans):
+            raise MemoryError(f"FFTW has no plan for length {length}")
         return ComplexPlans(library.execute, *plans)
 
 
@@ -96,13 +100,11 @@ class _Library:
         return getattr(self._functions, self._prefix + name)
 
     def plan(self, length: int, source: NDArray, target: NDArray, way: int, flags: int) -> int:
+        """Return the address of a plan; 0 where there is none, as where wisdom alone may be used and has none."""
         make = self._get("plan_dft_1d")
         make.restype = ctypes.c_void_p
         make.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint]
-        address = make(length, source.ctypes.data, target.ctypes.data, way, flags)
-        if not address:
-            raise MemoryError(f"FFTW has no plan for length {length}")
-        return int(address)
+        return int(make(length, source.ctypes.data, target.ctypes.data, way, flags) or 0)
 
     def wisdom_file(self) -> Path:
         version = ctypes.string_at(ctypes.addressof(ctypes.c_char.in_dll(self._functions, self._prefix + "version")))
