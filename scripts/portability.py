@@ -31,7 +31,7 @@ from cbe_bench.data.splits import PROTOCOLS, make_split
 from cbe_bench.data.synthetic import SyntheticFeatures
 from cbe_bench.data.view import PreparedData
 from cbe_bench.encoders import encoder_classes, make_encoder
-from cbe_bench.evaluators.retrieval import asymmetric_ranks
+from cbe_bench.evaluators.retrieval.metrics import asymmetric_ranks
 from cbe_bench.kernels.bits import pack_signs
 
 ROOT = Path(__file__).parents[1]
