@@ -1,6 +1,6 @@
 """How far the synthetic stand-in resembles real VLAD features: zeros, tails, spectrum, distances of neighbours.
 
-    python scripts/compare_stand_in.py data/cifar10-vlad25600.h5
+    python scripts/compare_surrogate.py data/cifar10-vlad25600.h5
 
 Prints a table and writes it, with a figure, to results/stand-in/.
 """

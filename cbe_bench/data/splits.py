@@ -63,12 +63,8 @@ def make_split(
     ----------
     n_rows : int
         Rows of the file.
-    database : int
-        The most rows of the database; every row that is not a query where the file has no more.
-    learn : int
-        Rows of the training set, at most the whole database.
-    queries : int
-        Rows used as queries.
+    database, learn, queries : int
+        Rows of each part, at most: the database is every row that is not a query where the file has no more.
     least : int
         The smallest database that makes sense.
     seed : int

@@ -6,7 +6,7 @@ description of the image, drawn around the centre of its class, plus noise; sign
 end. Nearest neighbours are then images of similar description, not coincidences of noise.
 
 The constants were chosen so that zeros, tails, spectrum and neighbour distances resemble those of VLAD features of real
-photos; `scripts/compare_stand_in.py` shows how far they do.
+photos; `scripts/compare_surrogate.py` shows how far they do.
 
 Rows are drawn in blocks of 256, each from its own seed, so any part of any size can be read in any order and a
 surrogate of 10 GB occupies no disk and no memory.

@@ -31,6 +31,8 @@ class DataConfig(Strict):
     """What they are called in tables and figures."""
     file: Path | None = None
     """The feature file, relative to the working directory."""
+    dataset: str | None = None
+    """Which HDF5 dataset, Parquet column or .npz array of the file, where it holds several."""
     dim: Positive
     """Dimensions of its vectors."""
     keep_dims: Positive | None = None
@@ -200,7 +202,7 @@ def _adapt_to_own_file(tree: dict[str, Any], chosen: dict[str, Any]) -> None:
     data = tree.get("data")
     if "data.dim" in chosen or not isinstance(data, dict):
         return
-    with open_features(file) as features:
+    with open_features(file, part=chosen.get("data.dataset")) as features:
         before, data["dim"] = data.get("dim"), features.n_features
     kept, lengths = data.get("keep_dims"), tree.get("n_bits")
     keep = chosen.get("data.keep_dims", kept)
@@ -216,7 +218,7 @@ def open_data(config: BaseConfig) -> tuple[Features | None, str]:
         return None, ""
     data = config.data
     if data.file is not None and data.file.exists():
-        features = open_features(data.file, data.name)
+        features = open_features(data.file, data.name, data.dataset)
         if features.n_features != data.dim:
             features.close()
             raise InputError(f"{data.file}: has {features.n_features:,} dimensions; data.dim says {data.dim:,}")

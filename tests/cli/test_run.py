@@ -214,6 +214,16 @@ def test_a_user_file_is_used_and_named(tmp_path, user_file):
     assert {(row.data, row.data_kind) for row in rows} == {("mine", "user")}
 
 
+def test_one_of_several_datasets_of_a_user_file_is_used(tmp_path, user_file):
+    with h5py.File(user_file, "a") as file:
+        file["a"], file["b/c"] = file["features"][:, :10], file["features"][:, :24]
+        del file["features"]
+    own = ["--out", tmp_path / "out", "--set", f"data.file={user_file}", *MINE]
+    assert "found: a, b/c; choose with --dataset" in run(*own, code=2).output
+    result = run(*own, "--set", "data.dataset=b/c")
+    assert "50 queries, d = 24" in result.output
+
+
 @pytest.mark.parametrize(
     "spoil, message",
     [

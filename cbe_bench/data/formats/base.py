@@ -161,7 +161,7 @@ def choose_part(source: object, candidates: list[str], part: str | None, usual: 
         option = "column" if what == "column" else "dataset"
         raise InputError(
             f"{source}: no {what} called {', '.join(usual)}; {_listed(candidates)}"
-            + (f"; choose with --{option}" if candidates else "")
+            + (f"; choose with --{option} or the key data.dataset" if candidates else "")
         )
     return (known or candidates)[0]
 

@@ -11,6 +11,7 @@ import lzma
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -76,7 +77,7 @@ Found = Iterator[tuple[str, int, Callable[[int], bytes]]]
 def _members(path: Path, wanted: Callable[[str], bool], max_bytes: int) -> Found:
     if path.is_dir():
         for file in sorted(file for file in path.rglob("*") if file.is_file() and wanted(file.name)):
-            yield str(file.relative_to(path)), file.stat().st_size, lambda size, file=file: _read_file(file, size)  # type: ignore[misc]
+            yield str(file.relative_to(path)), file.stat().st_size, partial(_read_file, file)
     elif zipfile.is_zipfile(path):
         yield from _zip_members(path, wanted)
     else:
