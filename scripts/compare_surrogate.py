@@ -1,8 +1,8 @@
-"""How far the synthetic stand-in resembles real VLAD features: zeros, tails, spectrum, distances of neighbours.
+"""How far the synthetic surrogate resembles real VLAD features: zeros, tails, spectrum, distances of neighbours.
 
     python scripts/compare_surrogate.py data/cifar10-vlad25600.h5
 
-Prints a table and writes it, with a figure, to results/stand-in/.
+Prints a table and writes it, with a figure, to results/synthetic surrogate/.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from cbe_bench.data.images.dense_sift import DESCRIPTOR
 from cbe_bench.data.synthetic import SyntheticFeatures
 
 ROWS, QUERIES, EIGENVALUES = 4_000, 200, 2_000
-COLOURS = {"real": "#0072B2", "stand-in": "#D55E00"}
+COLOURS = {"real": "#0072B2", "synthetic surrogate": "#D55E00"}
 
 
 def sample(features: Features) -> np.ndarray:
@@ -82,12 +82,12 @@ def figure(found: dict[str, dict[str, np.ndarray]], label: str) -> Figure:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path, help="a file of real VLAD features")
-    parser.add_argument("--out", type=Path, default=Path("results/stand-in"))
+    parser.add_argument("--out", type=Path, default=Path("results/synthetic surrogate"))
     asked = parser.parse_args()
     with open_features(asked.file) as real:
-        stand_in = SyntheticFeatures("stand-in", ROWS + QUERIES, real.n_features)
-        found = {"real": measure(sample(real)), "stand-in": measure(sample(stand_in))}
-        label = f"{real.name} ({real.kind}) and its synthetic stand-in: {ROWS:,} rows, d = {real.n_features:,}"
+        stand_in = SyntheticFeatures("synthetic surrogate", ROWS + QUERIES, real.n_features)
+        found = {"real": measure(sample(real)), "synthetic surrogate": measure(sample(stand_in))}
+        label = f"{real.name} ({real.kind}) and its synthetic surrogate: {ROWS:,} rows, d = {real.n_features:,}"
     table = pd.DataFrame({name: lines(one) for name, one in found.items()}).round(4)
     print(table.to_string())
     with whole_file(asked.out / "comparison.csv") as temporary:

@@ -32,7 +32,7 @@ def measure(name: str, d: int, n_bits: int, n_train: int) -> None:
         encoder.set_params(n_iter=2)  # a third iteration would need no more memory
     encoder.check_params(d)
     estimate = encoder.memory_bytes(d, n_train)
-    rows = max(ENCODED_ROWS, n_train if encoder.learns else 0)
+    rows = max(ENCODED_ROWS, n_train if encoder.data_dependent else 0)
     X = np.random.default_rng(0).standard_normal((rows, d), dtype=np.float32)
     small = X[:300, :256].copy()
     make_encoder(name, n_bits=64, random_state=0).fit(small).encode(small)

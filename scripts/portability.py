@@ -23,13 +23,13 @@ import llvmlite.binding
 import numpy as np
 
 from cbe_bench.data.formats import open_features
-from cbe_bench.data.ground_truth import true_neighbours
+from cbe_bench.data.ground_truth import exact_neighbours
 from cbe_bench.data.images.build import make_vlad
 from cbe_bench.data.images.parsers import LabelledImages
 from cbe_bench.data.images.readers import StoredImages, store_images
 from cbe_bench.data.splits import PROTOCOLS, make_split
 from cbe_bench.data.synthetic import SyntheticFeatures
-from cbe_bench.data.view import PreparedData
+from cbe_bench.data.view import DatasetView
 from cbe_bench.encoders import encoder_classes, make_encoder
 from cbe_bench.evaluators.retrieval.metrics import asymmetric_ranks
 from cbe_bench.kernels.bits import pack_signs
@@ -72,21 +72,23 @@ def fingerprints(small: bool) -> dict[str, np.ndarray]:
     found = {f"data/{name}": np.array(value) for name, value in data_hashes(features).items()}
     X = features.read(np.arange(n))
     for name, method in encoder_classes().items():
-        rows = slice(n_learned if method.learns else n)
+        rows = slice(n_learned if method.data_dependent else n)
         encoder = make_encoder(name, n_bits=d, random_state=0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found[f"codes/{name}/{'trained' if method.learns else 'untrained'}"] = encoder.fit(X[rows]).encode(X)
+            found[f"codes/{name}/{'trained' if method.data_dependent else 'untrained'}"] = encoder.fit(X[rows]).encode(
+                X
+            )
     return found
 
 
 def data_hashes(features: SyntheticFeatures) -> dict[str, str]:
     """Return hashes of what is promised to be the same on every machine."""
     X = features.read(np.arange(features.n_rows))
-    split = make_split(len(X), database=len(X), learn=50, queries=50, least=100, seed=0, source="synthetic")
-    view = PreparedData(features, split, PROTOCOLS["released-code"], seed=0)
-    neighbours = true_neighbours(view, 10)
-    queries, database = view.queries(), view.learn(None)
+    split = make_split(len(X), database=len(X), train=50, queries=50, least=100, seed=0, source="synthetic")
+    view = DatasetView(features, split, PROTOCOLS["released-code"], seed=0)
+    neighbours = exact_neighbours(view, 10)
+    queries, database = view.queries(), view.training_set(None)
     found = {
         "synthetic features": X,
         "prepared queries": queries,

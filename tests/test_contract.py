@@ -26,7 +26,7 @@ LENGTHS = [1, 7, 8, 60, 96, 100, 200, None]
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*are computed and cut"),
-    pytest.mark.filterwarnings("ignore:.*the learning set varies in"),
+    pytest.mark.filterwarnings("ignore:.*the training set varies in"),
 ]
 
 
@@ -161,7 +161,7 @@ def test_works_in_a_pipeline(name, X):
 def test_hamming_distance_tracks_the_angle(name, rng):
     """E[Hamming/k] = angle/pi; averaged over pairs and seeds to within four standard errors of an LSH."""
     d, k, seeds = 128, 128, 40
-    if encoder_classes()[name].learns or name in DRAWS_NOTHING:
+    if encoder_classes()[name].data_dependent or name in DRAWS_NOTHING:
         pytest.skip("codes that are not random follow their data instead")
     for angle in (np.pi / 6, np.pi / 3, np.pi / 2):
         basis = np.linalg.qr(rng.standard_normal((d, 2)))[0].T
@@ -188,7 +188,7 @@ def test_memory_estimate_covers_what_is_allocated(name, times_d, rng):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert 0 <= encoder.parameter_bytes() < peak <= estimate
-    assert encoder.work(d) > 0
+    assert encoder.cost_estimate(d) > 0
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -181,7 +181,7 @@ def test_preconditioned_keeps_the_contract(name, params, precondition, rng, tmp_
     assert np.mean(np.unpackbits(other.encode(X) ^ codes)) > 0.1
     assert encoder.parameter_bytes() > encoder.encoder_.parameter_bytes()
     assert encoder.memory_bytes(96) > encoder.encoder_.memory_bytes(96)
-    assert encoder.work(96) > 0
+    assert encoder.cost_estimate(96) > 0
 
 
 @pytest.mark.filterwarnings("ignore")

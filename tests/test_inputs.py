@@ -14,7 +14,7 @@ SCALED_WITH_DATA = {"sh", "sklsh"}
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*are computed and cut"),
-    pytest.mark.filterwarnings("ignore:.*the learning set varies in"),
+    pytest.mark.filterwarnings("ignore:.*the training set varies in"),
 ]
 
 
@@ -138,7 +138,7 @@ def test_no_rows_have_no_codes_and_teach_nothing(name, rng):
         make_encoder(name, n_bits=9).fit(X[:0])
 
 
-@pytest.mark.parametrize("name", [name for name, cls in encoder_classes().items() if not cls.learns])
+@pytest.mark.parametrize("name", [name for name, cls in encoder_classes().items() if not cls.data_dependent])
 def test_untrained_methods_read_only_the_shape(name):
     X = np.broadcast_to(np.ones(16, np.float32), (1 << 40, 16))  # would take 64 TiB
     assert make_encoder(name, n_bits=8, random_state=0).fit(X).n_features_in_ == 16

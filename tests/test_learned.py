@@ -231,7 +231,7 @@ def test_itq_error_never_rises(seed, n_bits, scale):
 
 def test_itq_of_fewer_directions_than_bits(rng):
     X = rng.standard_normal((10, 40))
-    with pytest.warns(UserWarning, match="itq: the learning set varies in 9 directions only, 30 bits"):
+    with pytest.warns(UserWarning, match="itq: the training set varies in 9 directions only, 30 bits"):
         encoder = ITQ(30, random_state=0).fit(X)
     components = encoder.components_.astype(np.float64)
     assert np.linalg.matrix_rank(components, tol=1e-5) == 9

@@ -105,13 +105,13 @@ def test_steps_keep_the_contract(name, step, X, tmp_path):
     step = {"precondition": "hadamard-blocks"} | step
     encoder = make_encoder(name, n_bits=20, random_state=1, **step).fit(X)
     codes = encoder.encode(X)
-    assert encoder.learns
+    assert encoder.data_dependent
     assert np.array_equal(codes, pack_signs(encoder.project(X)))
     encoder.save(tmp_path / "e.npz")
     assert np.array_equal(load_encoder(tmp_path / "e.npz").encode(X), codes)
     assert np.array_equal(clone(encoder).fit(X).encode(X), codes)
     assert encoder.memory_bytes(24) > encoder.encoder_.memory_bytes(24)
-    assert encoder.work(24) > 0
+    assert encoder.cost_estimate(24) > 0
     assert type(encoder).__name__.lower() in encoder.get_feature_names_out()[0]
 
 

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from cbe_bench.core.cache import cache_directory, remember
 from cbe_bench.data.features import Matrix
-from cbe_bench.data.view import PreparedData, Tick
+from cbe_bench.data.view import DatasetView, Tick
 from cbe_bench.kernels.parallel import for_slices
 from cbe_bench.kernels.products import squared_distances, squared_norms
 
 _QUERIES_AT_ONCE = 128
 
 
-def true_neighbours(data: PreparedData, k: int, tick: Tick | None = None) -> NDArray[np.int64]:
+def exact_neighbours(data: DatasetView, k: int, tick: Tick | None = None) -> NDArray[np.int64]:
     """Return the positions of the k nearest database rows of each query by l2 distance; kept on disk by content.
 
     Where the file states the neighbours of its own queries and nothing was left out or changed, these are taken.
@@ -43,7 +43,7 @@ def true_neighbours(data: PreparedData, k: int, tick: Tick | None = None) -> NDA
     return found
 
 
-def stated_neighbours(data: PreparedData, k: int) -> NDArray[np.int64] | None:
+def stated_neighbours(data: DatasetView, k: int) -> NDArray[np.int64] | None:
     """Return the neighbours that the file itself states, if they are about just this database."""
     n_database = data.features.n_rows - data.features.own_queries
     if not data.features.own_queries or len(data.split.database) < n_database or not data.as_stored:
@@ -54,7 +54,7 @@ def stated_neighbours(data: PreparedData, k: int) -> NDArray[np.int64] | None:
     return stated[data.split.queries - n_database, :k]
 
 
-def _search(data: PreparedData, k: int, tick: Tick | None) -> NDArray[np.int64]:
+def _search(data: DatasetView, k: int, tick: Tick | None) -> NDArray[np.int64]:
     queries = data.queries()
     distances = np.full((len(queries), k), np.inf)
     rows = np.full((len(queries), k), -1, np.int64)

@@ -20,8 +20,8 @@ class Protocol:
     """Subtract the mean of the database from every row before scaling to unit length."""
     permute: bool = False
     """Put the dimensions in one random order, last of all."""
-    most_database: int | None = None
-    most_learn: int | None = None
+    max_database: int | None = None
+    max_train: int | None = None
     depth_step: int = 1
     """Recall is taken at depths that are multiples of this."""
     encoder_params: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...] = ()
@@ -37,8 +37,8 @@ PROTOCOLS = {
     "released-code": Protocol(
         centre=True,
         permute=True,
-        most_database=10_000,
-        most_learn=5_000,
+        max_database=10_000,
+        max_train=5_000,
         depth_step=10,
         encoder_params=(("cbe-rand", (("rows", "random"),)),),
     ),
@@ -47,15 +47,15 @@ PROTOCOLS = {
 
 @dataclass(frozen=True)
 class Split:
-    """Row indices of a file by their use; `learn`, the training set, indexes `database`."""
+    """Row indices of a file by their use; `train_positions`, the training set, index `database`."""
 
     queries: NDArray[np.int64]
     database: NDArray[np.int64]
-    learn: NDArray[np.int64]
+    train_positions: NDArray[np.int64]
 
 
 def make_split(
-    n_rows: int, *, database: int, learn: int, queries: int, least: int, seed: int, source: str, own_queries: int = 0
+    n_rows: int, *, database: int, train: int, queries: int, least: int, seed: int, source: str, own_queries: int = 0
 ) -> Split:
     """Draw a split from a seed: queries first, then the database from the other rows, then the training set from it.
 
@@ -63,7 +63,7 @@ def make_split(
     ----------
     n_rows : int
         Rows of the file.
-    database, learn, queries : int
+    database, train, queries : int
         Rows of each part, at most: the database is every row that is not a query where the file has no more.
     least : int
         The smallest database that makes sense.
@@ -96,7 +96,7 @@ def make_split(
     return Split(
         queries=np.sort(asked),
         database=np.sort(kept),
-        learn=np.sort(rng.choice(len(kept), min(learn, len(kept)), replace=False)),
+        train_positions=np.sort(rng.choice(len(kept), min(train, len(kept)), replace=False)),
     )
 
 

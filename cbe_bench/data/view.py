@@ -18,7 +18,7 @@ Tick = Callable[[float], None]
 """Told the share of a pass that is done, after every block; may raise to end it."""
 
 
-class PreparedData:
+class DatasetView:
     """The three parts of a split, prepared by a protocol and read in blocks.
 
     Parameters
@@ -56,9 +56,9 @@ class PreparedData:
         self._dims = self._choose_dims()
         self._mean: NDArray | None = None
         self._database: dict[int, Matrix] = {}
-        self._learning_set: Matrix | None = None
-        self._keeps_database, self._keeps_learning_set = (
-            0 < 4 * self.n_features * len(rows) <= cache_bytes for rows in (split.database, split.learn)
+        self._training_set: Matrix | None = None
+        self._keeps_database, self._keeps_training_set = (
+            0 < 4 * self.n_features * len(rows) <= cache_bytes for rows in (split.database, split.train_positions)
         )
         self._block_rows = block_rows or max(1, _BLOCK_BYTES // (4 * features.n_features))
 
@@ -79,7 +79,7 @@ class PreparedData:
         """Return a hash over all that decides the values of the three parts."""
         recipe = [self.features.content_hash(), repr(self.protocol), self.n_features, self.seed]
         digest = hashlib.sha256(json.dumps(recipe).encode())
-        for rows in (self.split.queries, self.split.database, self.split.learn):
+        for rows in (self.split.queries, self.split.database, self.split.train_positions):
             digest.update(np.ascontiguousarray(rows, dtype="<i8").tobytes())
         return digest.hexdigest()
 
@@ -87,17 +87,19 @@ class PreparedData:
         """Return the queries."""
         return self._prepare(self.split.queries)
 
-    def learn(self, n_rows: int | None = None) -> Matrix:
-        """Return the learning set, or as many of its rows, drawn by the seed."""
-        positions = self._learning_positions(n_rows)
+    def training_set(self, n_rows: int | None = None) -> Matrix:
+        """Return the training set, or as many of its rows, drawn by the seed."""
+        positions = self._training_positions(n_rows)
         if self._keeps_database:
             return self._kept_rows(positions)
-        if not self._keeps_learning_set:
+        if not self._keeps_training_set:
             return self._prepare(self.split.database[positions])
-        if self._learning_set is None:
-            self._learning_set = self._prepare(self.split.database[self.split.learn])
-        whole = len(positions) == len(self.split.learn)
-        return self._learning_set if whole else self._learning_set[np.searchsorted(self.split.learn, positions)]
+        if self._training_set is None:
+            self._training_set = self._prepare(self.split.database[self.split.train_positions])
+        whole = len(positions) == len(self.split.train_positions)
+        return (
+            self._training_set if whole else self._training_set[np.searchsorted(self.split.train_positions, positions)]
+        )
 
     def _kept_rows(self, positions: NDArray[np.int64]) -> Matrix:
         out = np.empty((len(positions), self.n_features), np.float32)
@@ -106,10 +108,10 @@ class PreparedData:
             out[here] = block[positions[here] - part.start]
         return out
 
-    def learn_labels(self, n_rows: int | None = None) -> NDArray | None:
-        """Return the labels of the learning set, if there are any."""
+    def training_labels(self, n_rows: int | None = None) -> NDArray | None:
+        """Return the labels of the training set, if there are any."""
         labels = self._labels()
-        return None if labels is None else labels[self.split.database[self._learning_positions(n_rows)]]
+        return None if labels is None else labels[self.split.database[self._training_positions(n_rows)]]
 
     def labels(self) -> tuple[NDArray, NDArray]:
         """Return the labels of queries and database."""
@@ -123,12 +125,12 @@ class PreparedData:
             self._all_labels = self.features.labels()
         return self._all_labels
 
-    def _learning_positions(self, n_rows: int | None) -> NDArray[np.int64]:
+    def _training_positions(self, n_rows: int | None) -> NDArray[np.int64]:
         """Return which rows of the database are learned from, in their order."""
-        learn = self.split.learn
-        if n_rows is None or n_rows >= len(learn):
-            return learn
-        return np.sort(np.random.default_rng([self.seed, n_rows]).choice(learn, n_rows, replace=False))
+        pool = self.split.train_positions
+        if n_rows is None or n_rows >= len(pool):
+            return pool
+        return np.sort(np.random.default_rng([self.seed, n_rows]).choice(pool, n_rows, replace=False))
 
     def database_blocks(self, tick: Tick | None = None) -> Iterator[tuple[slice, Matrix]]:
         """Yield the database as (positions, rows), block by block."""

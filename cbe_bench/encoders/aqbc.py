@@ -101,7 +101,7 @@ class AQBC(LearnedRotation):
         k = self.bits(n_features)
         return 8 * (4 * n_features * k + 4 * k * k) + 8 * n_train * (n_features + k) + (1 << 27)
 
-    def work(self, n_features: int) -> float:
+    def cost_estimate(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector."""
         k = self.bits(n_features)
         return 2.0 * n_features * k + 10.0 * k * np.log2(k + 1)

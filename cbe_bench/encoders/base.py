@@ -54,7 +54,7 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
     """
 
     name: ClassVar[str]
-    learns: ClassVar[bool] = False
+    data_dependent: ClassVar[bool] = False
     """Whether the method is data-dependent: `fit` uses the values of its training set, not only their shape."""
     linear: ClassVar[bool] = False
     """Whether `project` is linear: project(x - m) = project(x) - project(m) up to rounding."""
@@ -111,7 +111,7 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         """
         return 4 * n_features * self.bits(n_features) + 5 * ENCODE_VALUES
 
-    def work(self, n_features: int) -> float:
+    def cost_estimate(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector in operations of a matrix product; an FFT's count five times.
 
         Unless a method knows better, that of a dense matrix.
@@ -127,7 +127,7 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         """Return the blocks of bits of a fitted encoder whose own distance is the median over their distances."""
         return None
 
-    def lengths(self, n_features: int, most: int) -> Sequence[int]:
+    def candidate_lengths(self, n_features: int, most: int) -> Sequence[int]:
         """Return the code lengths up to `most`, ascending, that are worth their time: whole bytes."""
         return [*range(8, most, 8), most]
 
@@ -176,13 +176,13 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
             If the codes of the training set are poor, such as those with constant bits.
         """
         X = self._fit_parameters(X, y)
-        if self.learns:
+        if self.data_dependent:
             warn_of_problems(self, X)
         return self
 
     def _fit_parameters(self, X: NDArray, y: Any) -> NDArray:
         """Check X, learn or draw the parameters, and return the rows that were used."""
-        if not self.learns and isinstance(X, np.ndarray) and X.ndim == 2:
+        if not self.data_dependent and isinstance(X, np.ndarray) and X.ndim == 2:
             X = X[:_SHAPE_ROWS]
         X = check_rows(self, X, reset=True)
         self.check_params(X.shape[1])

@@ -26,7 +26,7 @@ from cbe_bench.kernels.parallel import for_slices, thread_count
 
 _TASK_VALUES = 1 << 20
 _LEARNING_VALUES = 1 << 18
-"""Values of the learning set that go through all products of a sum while they are in cache."""
+"""Values of the training set that go through all products of a sum while they are in cache."""
 
 
 def sides(n: int) -> tuple[int, int]:
@@ -49,7 +49,7 @@ def code_sides(n_bits: int, input_sides: tuple[int, int]) -> tuple[int, int]:
 class BilinearRand(Encoder):
     """Random bilinear embedding: R1 and R2 are Gaussian.
 
-    A number of bits without two suitable factors is computed as the next that has them and cut, with a warning.
+    A code length without two suitable factors is computed as the next that has them and cut, with a warning.
     For k > d independent models are concatenated.
 
     Parameters
@@ -81,8 +81,8 @@ class BilinearRand(Encoder):
         input_sides = sides(n_features)
         return [input_sides] * whole + ([code_sides(rest, input_sides)] if rest else [])
 
-    def lengths(self, n_features: int, most: int) -> Sequence[int]:
-        """Return numbers of bits up to `most` whose sides are about in the proportion of the input's.
+    def candidate_lengths(self, n_features: int, most: int) -> Sequence[int]:
+        """Return code lengths up to `most` whose sides are about in the proportion of the input's.
 
         Of others the sides are further apart: such codes are made in less time than shorter ones and are worth less.
         """
@@ -151,7 +151,7 @@ class BilinearRand(Encoder):
         tasks = 4 * max(_TASK_VALUES, n_features) * (1 + products) * thread_count()
         return int(4 * matrices + 8 * n_features + tasks) + 5 * max(ENCODE_VALUES, self.bits(n_features))
 
-    def work(self, n_features: int) -> float:
+    def cost_estimate(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector: the cheaper order of two products."""
         return self._work_of(self.bits(n_features), n_features)
 
@@ -163,9 +163,9 @@ class BilinearRand(Encoder):
 
 @register("bilinear-opt")
 class BilinearOpt(BilinearRand):
-    """Learned bilinear embedding: R1 and R2 have orthonormal columns that fit the codes of the learning set.
+    """Learned bilinear embedding: R1 and R2 have orthonormal columns that fit the codes of the training set.
 
-    Numbers of bits are treated as by bilinear-rand; for k > d each model is learned from a start of its own.
+    Code lengths are treated as by bilinear-rand; for k > d each model is learned from a start of its own.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ class BilinearOpt(BilinearRand):
         The order of the features, if permuted.
     """
 
-    learns = True
+    data_dependent = True
     encodes_as = "bilinear-rand"
 
     def __init__(

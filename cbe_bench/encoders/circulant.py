@@ -48,7 +48,7 @@ class CBERand(CirculantEncoder):
 
     @property
     def nested(self) -> bool:
-        """Rows at a distance are others for every number of bits."""
+        """Rows at a distance are others for every code length."""
         return self.rows != "strided"
 
     def check_params(self, n_features: int) -> None:

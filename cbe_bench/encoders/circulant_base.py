@@ -68,7 +68,7 @@ class CirculantEncoder(Encoder):
         drawing = 40 * n_features  # transforms in double precision, where r is made from its spectrum
         return 20 * n_features * self._blocks(n_features) + drawing + 128 * min(n_features, 1 << 18) + (1 << 21)
 
-    def work(self, n_features: int) -> float:
+    def cost_estimate(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector: two FFTs a block."""
         return 5 * self._blocks(n_features) * n_features * (5 * np.log2(n_features + 1) + 10)
 

@@ -72,7 +72,7 @@ class CBEOpt(CirculantEncoder):
         Turns it took, of the block that took most.
     """
 
-    learns = True
+    data_dependent = True
     encodes_as = "cbe-rand"
 
     def __init__(

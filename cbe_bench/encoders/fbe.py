@@ -134,7 +134,7 @@ class FBE(Encoder):
         transform = 48 * padded_length(n_features) + 4 * max(n, _VALUES)
         return int(toeplitz + transform) + (1 << 20)
 
-    def work(self, n_features: int) -> float:
+    def cost_estimate(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector: a transform, an FFT a piece and a block, products of spectra."""
         padded, n, sizes = padded_length(n_features), self.rows(n_features), self.block_sizes(n_features)
         _, length, pieces = piece_lengths(n, sizes.max())

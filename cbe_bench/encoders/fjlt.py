@@ -110,7 +110,7 @@ class FJLT(Encoder):
         vectors = 8 * length * (chunk_rows(length) + LANES * available_cores())
         return matrix + vectors + 32 * length + (1 << 20)
 
-    def work(self, n_features: int) -> float:
+    def cost_estimate(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector: a transform, and products with P that count three times."""
         length = padded_length(n_features)
         products = 2.0 * self.bits(n_features) * self.row_entries(n_features)

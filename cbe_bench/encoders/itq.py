@@ -2,7 +2,7 @@
 
 V holds the centred learning set along its k principal directions. The error ||B - V R||^2 of replacing V R by its
 signs B is lowered in turns, by B = sign(V R) and by R = polar(B' V)', each exact while the other is held. With more
-bits than directions in which the learning set varies, R is a wide matrix with orthonormal rows. Learning is in double
+bits than directions in which the training set varies, R is a wide matrix with orthonormal rows. Learning is in double
 precision: a sign that rounding flips would change all that follows.
 """
 
@@ -38,7 +38,7 @@ class ITQ(LearnedRotation):
     Attributes
     ----------
     mean_ : float64 array of shape (d,)
-        The mean of the learning set.
+        The mean of the training set.
     components_ : float32 array of shape (n_bits, d)
         The rotated principal directions.
     """
@@ -46,10 +46,10 @@ class ITQ(LearnedRotation):
     def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
         mean, directions = principal_directions(X, self.n_bits_)
         if not len(directions):
-            raise InputError(f"{self.name}: no two rows of the learning set differ (n_samples = {len(X)})")
+            raise InputError(f"{self.name}: no two rows of the training set differ (n_samples = {len(X)})")
         if len(directions) < self.n_bits_:
             warnings.warn(
-                f"{self.name}: the learning set varies in {len(directions)} directions only, {self.n_bits_} bits are "
+                f"{self.name}: the training set varies in {len(directions)} directions only, {self.n_bits_} bits are "
                 "made of them",
                 stacklevel=3,
             )
@@ -93,6 +93,6 @@ class ITQ(LearnedRotation):
         decompositions = 8 * max(2 * side * side, side * k + 2 * n_features * k, 8 * k * k)
         return decompositions + 8 * n_train * (n_features + 2 * k) + (1 << 28)
 
-    def work(self, n_features: int) -> float:
+    def cost_estimate(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector."""
         return 2.0 * n_features * self.bits(n_features)

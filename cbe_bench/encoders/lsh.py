@@ -159,6 +159,6 @@ class LSH(Encoder):
         values = min(_MOST_ROWS * n_bits, _VALUES) * thread_count()  # of the slice that each thread multiplies
         return (matrix if self._stores(n_features) else min(matrix, _GROUP_BYTES)) + 5 * _VALUES + 4 * values
 
-    def work(self, n_features: int) -> float:
+    def cost_estimate(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector."""
         return 2.0 * n_features * self.bits(n_features)

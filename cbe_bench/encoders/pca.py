@@ -45,7 +45,7 @@ class PrincipalComponents(Wrapper):
         The fitted encoder.
     """
 
-    learns = True
+    data_dependent = True
     steps = ("pca",)
     pca = True
 
@@ -73,8 +73,8 @@ class PrincipalComponents(Wrapper):
             warnings.warn(f"{self.name}: {varies}, {count} components were asked for", stacklevel=3)
         self.components_ = np.zeros((count, X.shape[1]), np.float32)
         self.components_[: len(directions)] = directions
-        rows = X if self.encoder.learns else X[:1]
-        self._fit_inner(self._components(rows), y if self.encoder.learns else None, rng, X.shape[1])
+        rows = X if self.encoder.data_dependent else X[:1]
+        self._fit_inner(self._components(rows), y if self.encoder.data_dependent else None, rng, X.shape[1])
 
     def _components(self, X: NDArray) -> NDArray:
         return centred_products(X, self.mean_, self.components_)
@@ -103,6 +103,6 @@ class PrincipalComponents(Wrapper):
         own = decomposition + 4 * count * (n_features + n_train) + (1 << 27)
         return super().memory_bytes(n_features, n_train) + own
 
-    def work(self, n_features: int) -> float:
+    def cost_estimate(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector: a dense product, then the encoder's."""
-        return super().work(n_features) + 2.0 * n_features * self.inner_features(n_features)
+        return super().cost_estimate(n_features) + 2.0 * n_features * self.inner_features(n_features)

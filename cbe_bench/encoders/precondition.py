@@ -84,8 +84,8 @@ class Preconditioned(Wrapper):
 
     def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
         self.signs_ = 2 * rng.integers(0, 2, self.inner_features(X.shape[1]), dtype=np.int8) - 1
-        rows = X if self.learns else X[:1]
-        self._fit_inner(self._transformed(rows), y if self.learns else None, rng, X.shape[1])
+        rows = X if self.data_dependent else X[:1]
+        self._fit_inner(self._transformed(rows), y if self.data_dependent else None, rng, X.shape[1])
 
     def _transformed(self, X: NDArray) -> NDArray:
         length, block = self.shape(X.shape[1])
@@ -115,10 +115,10 @@ class Preconditioned(Wrapper):
         length = self.inner_features(n_features)
         return super().memory_bytes(n_features, n_train) + 10 * length + 8 * max(32 * length, _VALUES)
 
-    def work(self, n_features: int) -> float:
+    def cost_estimate(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector."""
         length, block = self.shape(n_features)
-        return float(super().work(n_features) + 5 * length * np.log2(block + 1))
+        return float(super().cost_estimate(n_features) + 5 * length * np.log2(block + 1))
 
     def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
         signs = sign_field(self.inner_features(n_features))

@@ -9,9 +9,9 @@ _TASK_VALUES = 1 << 19
 
 
 class LearnedRotation(Encoder):
-    """Codes from a rotation that is improved in turns with the codes of the learning set."""
+    """Codes from a rotation that is improved in turns with the codes of the training set."""
 
-    learns = True
+    data_dependent = True
 
     def __init__(self, n_bits: int | None = None, *, n_iter: int = 50, random_state: Any = None) -> None:
         super().__init__(n_bits, random_state=random_state)

@@ -74,6 +74,6 @@ class Sign(Encoder):
         """Estimate the bytes needed to fit and to encode beside input and output."""
         return 16 * n_features + 5 * max(ENCODE_VALUES, n_features)
 
-    def work(self, n_features: int) -> float:
+    def cost_estimate(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector."""
         return float(self.bits(n_features))

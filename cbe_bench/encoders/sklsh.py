@@ -20,7 +20,7 @@ from cbe_bench.kernels.products import ROUNDING, near_zero, paired_products, squ
 _TILE_BITS = 128
 """Bits drawn from one seed."""
 _PROBES = 256
-"""Rows of the learning set whose nearest neighbours are sought."""
+"""Rows of the training set whose nearest neighbours are sought."""
 _TASK_VALUES = 1 << 19
 _LARGEST_EXPONENT = 125
 """Entries of w from 2**-e to 2**e fit into single precision."""
@@ -36,7 +36,7 @@ class SKLSH(Encoder):
         Bits of a code; None means as many as there are features.
     gamma : float or None
         Variance of the entries of w; None means one over the squared mean distance of nearest neighbours, measured
-        from some rows of the learning set.
+        from some rows of the training set.
     random_state : int, RandomState or None
         Decides the waves, the heights, and the rows that distances are measured from.
 
@@ -50,7 +50,7 @@ class SKLSH(Encoder):
         The numbers b and t.
     """
 
-    learns = True
+    data_dependent = True
 
     def __init__(self, n_bits: int | None = None, *, gamma: float | None = None, random_state: Any = None) -> None:
         super().__init__(n_bits, random_state=random_state)
@@ -132,7 +132,7 @@ class SKLSH(Encoder):
         """Estimate the bytes needed to fit and to encode beside input and output."""
         return 4 * (n_features + 2) * (self.bits(n_features) + _TILE_BITS) + (1 << 26)
 
-    def work(self, n_features: int) -> float:
+    def cost_estimate(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector."""
         return (2.0 * n_features + 50.0) * self.bits(n_features)
 

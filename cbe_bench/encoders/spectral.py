@@ -3,7 +3,7 @@
 On a box of uniformly distributed data the graph Laplacian's eigenfunctions are products of waves; those that vary
 along one direction i, of range R_i, are cos(j pi (v - min_i) / R_i) with eigenvalues (j pi / R_i)^2, j = 1, 2, ...
 The code holds the signs of the k waves of smallest eigenvalue: long directions give several bits, short ones none.
-Nothing is drawn: the learning set decides everything.
+Nothing is drawn: the training set decides everything.
 """
 
 import heapq
@@ -49,7 +49,7 @@ class SpectralHashing(Encoder):
     Attributes
     ----------
     mean_ : float64 array of shape (d,)
-        The mean of the learning set.
+        The mean of the training set.
     components_ : float32 array of shape (directions used, d)
         The principal directions that carry waves.
     direction_ : int array of shape (n_bits,)
@@ -58,12 +58,12 @@ class SpectralHashing(Encoder):
         j pi / R and the least value along the direction, of each bit.
     """
 
-    learns = True
+    data_dependent = True
 
     def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
         mean, directions = principal_directions(X, self.n_bits_)
         if not len(directions):
-            raise InputError(f"{self.name}: no two rows of the learning set differ (n_samples = {len(X)})")
+            raise InputError(f"{self.name}: no two rows of the training set differ (n_samples = {len(X)})")
         V = centred_products(X, mean, directions)
         low, ranges = V.min(axis=0).astype(np.float64), np.ptp(V, axis=0).astype(np.float64)
         direction, numbers = slowest_modes(ranges, self.n_bits_)
@@ -112,7 +112,7 @@ class SpectralHashing(Encoder):
         decompositions = 8 * max(2 * side * side, side * count + 2 * n_features * count)
         return decompositions + 4 * n_train * count + 256 * (k + count) + (1 << 28)
 
-    def work(self, n_features: int) -> float:
+    def cost_estimate(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector, all directions used."""
         k = self.bits(n_features)
         return 2.0 * n_features * min(k, n_features) + 50.0 * k

@@ -89,7 +89,7 @@ class HD3(Encoder):
         """Estimate the bytes needed to fit and to encode beside input and output."""
         return padded_length(n_features) * (_ROUNDS * self._blocks(n_features) + 16) + (1 << 20)
 
-    def work(self, n_features: int) -> float:
+    def cost_estimate(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector: three transforms a block, of additions only."""
         length = padded_length(n_features)
         return 5.0 * self._blocks(n_features) * _ROUNDS * length * np.log2(length + 1)

@@ -51,7 +51,7 @@ class Thresholded(Wrapper):
         The fitted encoder.
     """
 
-    learns = True
+    data_dependent = True
     steps = ("center", "threshold")
 
     def __init__(
@@ -83,8 +83,8 @@ class Thresholded(Wrapper):
 
     def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
         self.mean_ = X.mean(axis=0, dtype=np.float64) if self.center else np.zeros(X.shape[1])
-        rows = X if self.encoder.learns else X[:1]
-        self._fit_inner(self._centred(rows), y if self.encoder.learns else None, rng, X.shape[1])
+        rows = X if self.encoder.data_dependent else X[:1]
+        self._fit_inner(self._centred(rows), y if self.encoder.data_dependent else None, rng, X.shape[1])
         self.thresholds_ = np.zeros(self.n_bits_)
         if self.threshold == "median":
             some = X[:: -(-len(X) * self.n_bits_ // _MEDIAN_VALUES)]
@@ -118,14 +118,14 @@ class Thresholded(Wrapper):
     def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""
         n_bits = self.bits(n_features)
-        centred = 4 * n_train * n_features if self.center and self.encoder.learns else 0
+        centred = 4 * n_train * n_features if self.center and self.encoder.data_dependent else 0
         medians = 8 * min(_MEDIAN_VALUES, n_train * n_bits) if self.threshold == "median" else 0
         own = 8 * (n_features + n_bits) + 4 * max(_ENCODE_VALUES, n_bits)
         return super().memory_bytes(n_features, n_train) + own + max(centred, medians)
 
-    def work(self, n_features: int) -> float:
+    def cost_estimate(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector."""
-        return super().work(n_features) + self.bits(n_features)
+        return super().cost_estimate(n_features) + self.bits(n_features)
 
 
 def _pack(values: NDArray, thresholds: NDArray, codes: Codes) -> None:

@@ -45,9 +45,9 @@ class Wrapper(Encoder):
         return self.encoder.name
 
     @property
-    def learns(self) -> bool:  # type: ignore[override]
+    def data_dependent(self) -> bool:  # type: ignore[override]
         """Whether the encoder is data-dependent."""
-        return self.encoder.learns
+        return self.encoder.data_dependent
 
     @property
     def linear(self) -> bool:  # type: ignore[override]
@@ -71,9 +71,9 @@ class Wrapper(Encoder):
         """Return the features of the vectors that the encoder is given."""
         return n_features
 
-    def lengths(self, n_features: int, most: int) -> Sequence[int]:
+    def candidate_lengths(self, n_features: int, most: int) -> Sequence[int]:
         """Return the code lengths that are worth the encoder's time."""
-        return self._inner(n_features).lengths(self.inner_features(n_features), most)
+        return self._inner(n_features).candidate_lengths(self.inner_features(n_features), most)
 
     def check_params(self, n_features: int) -> None:
         """Raise InputError if the parameters cannot work for vectors of this many features."""
@@ -86,9 +86,9 @@ class Wrapper(Encoder):
         """Estimate the bytes that the encoder needs."""
         return self._inner(n_features).memory_bytes(self.inner_features(n_features), n_train)
 
-    def work(self, n_features: int) -> float:
+    def cost_estimate(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector with the encoder."""
-        return self._inner(n_features).work(self.inner_features(n_features))
+        return self._inner(n_features).cost_estimate(self.inner_features(n_features))
 
     def _inner(self, n_features: int) -> Encoder:
         """Return the wrapped encoder, unfitted, with the code length of the whole."""

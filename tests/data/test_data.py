@@ -7,10 +7,10 @@ import pytest
 from cbe_bench.core.errors import InputError
 from cbe_bench.data.features import file_hash
 from cbe_bench.data.formats.hdf5 import HDF5Features
-from cbe_bench.data.ground_truth import true_neighbours
+from cbe_bench.data.ground_truth import exact_neighbours
 from cbe_bench.data.splits import PROTOCOLS, make_split
 from cbe_bench.data.synthetic import SyntheticFeatures
-from cbe_bench.data.view import PreparedData
+from cbe_bench.data.view import DatasetView
 from cbe_bench.kernels import parallel
 
 
@@ -144,20 +144,20 @@ def test_file_hash_is_remembered_until_the_file_changes(tmp_path, fresh_cache, m
     assert file_hash(path) != first
 
 
-SIZES = {"database": 300, "learn": 50, "queries": 20, "least": 100, "source": "x"}
+SIZES = {"database": 300, "train": 50, "queries": 20, "least": 100, "source": "x"}
 
 
 def prepared(features, protocol="paper", seed=0, split_seed=1, **options):
     split = make_split(features.n_rows, seed=split_seed, **SIZES)
-    return PreparedData(features, split, PROTOCOLS[protocol], seed=seed, **options)
+    return DatasetView(features, split, PROTOCOLS[protocol], seed=seed, **options)
 
 
 def test_split_is_disjoint_seeded_and_sorted():
     split = make_split(400, seed=3, **SIZES)
-    assert (len(split.queries), len(split.database), len(split.learn)) == (20, 300, 50)
+    assert (len(split.queries), len(split.database), len(split.train_positions)) == (20, 300, 50)
     assert not set(split.queries) & set(split.database)
-    assert split.learn.max() < 300
-    for rows in (split.queries, split.database, split.learn):
+    assert split.train_positions.max() < 300
+    for rows in (split.queries, split.database, split.train_positions):
         assert np.all(np.diff(rows) > 0)
     again, other = (make_split(400, seed=seed, **SIZES) for seed in (3, 4))
     assert np.array_equal(split.database, again.database)
@@ -187,7 +187,7 @@ def test_paper_protocol_scales_to_unit_length(tmp_path, rng):
     blocks = np.concatenate([block for _, block in view.database_blocks()])
     np.testing.assert_allclose(blocks, unit[view.split.database], atol=1e-6)
     np.testing.assert_allclose(view.queries(), unit[view.split.queries], atol=1e-6)
-    np.testing.assert_allclose(view.learn(), unit[view.split.database[view.split.learn]], atol=1e-6)
+    np.testing.assert_allclose(view.training_set(), unit[view.split.database[view.split.train_positions]], atol=1e-6)
 
 
 def test_released_code_protocol_centres_scales_and_permutes(tmp_path, rng):
@@ -230,10 +230,10 @@ def test_rows_are_read_again_only_where_there_is_no_room(room, expected_reads, t
     features, reads = array_features(tmp_path, data), []
     view = prepared(features, block_rows=100, cache_bytes=room * 8 * 4)
     fresh = prepared(features, block_rows=100)
-    assert (len(view.split.database), len(view.split.learn)) == (300, 50)
+    assert (len(view.split.database), len(view.split.train_positions)) == (300, 50)
 
     def parts(some):
-        return *(block for _, block in some.database_blocks()), some.learn(), some.learn(20)
+        return *(block for _, block in some.database_blocks()), some.training_set(), some.training_set(20)
 
     expected = parts(fresh)
     parts(view)
@@ -254,7 +254,7 @@ def brute_truth(view, k):
 def test_truth_is_exact_for_any_block_size(block_rows, tmp_path, rng, fresh_cache):
     data = rng.standard_normal((400, 16)).astype(np.float32)
     view = prepared(array_features(tmp_path, data), block_rows=block_rows)
-    assert np.array_equal(true_neighbours(view, 10), brute_truth(view, 10))
+    assert np.array_equal(exact_neighbours(view, 10), brute_truth(view, 10))
 
 
 def test_truth_separates_neighbours_that_single_precision_cannot(tmp_path, rng, fresh_cache):
@@ -265,29 +265,29 @@ def test_truth_separates_neighbours_that_single_precision_cannot(tmp_path, rng, 
     database = np.concatenate([block for _, block in view.database_blocks()]).astype(np.float64)
     query = view.queries().astype(np.float64)
     distances = ((query[:, None] - database) ** 2).sum(axis=2)
-    found = np.take_along_axis(distances, true_neighbours(view, 10), axis=1)
+    found = np.take_along_axis(distances, exact_neighbours(view, 10), axis=1)
     np.testing.assert_allclose(found, np.sort(distances, axis=1)[:, :10], rtol=2000 * 2.0**-52)
 
 
 def test_equal_rows_are_ranked_by_position(tmp_path, fresh_cache):
     data = np.ones((400, 4), np.float32)
     view = prepared(array_features(tmp_path, data), block_rows=33)
-    assert np.array_equal(true_neighbours(view, 10), np.tile(np.arange(10), (20, 1)))
+    assert np.array_equal(exact_neighbours(view, 10), np.tile(np.arange(10), (20, 1)))
 
 
 def test_truth_is_cached_by_content(tmp_path, rng, fresh_cache, monkeypatch):
     data = rng.standard_normal((400, 16)).astype(np.float32)
     view = prepared(array_features(tmp_path, data))
-    first = true_neighbours(view, 10)
+    first = exact_neighbours(view, 10)
     with monkeypatch.context() as patch:
         patch.setattr("cbe_bench.data.ground_truth._search", None)
-        assert np.array_equal(true_neighbours(view, 10), first)
+        assert np.array_equal(exact_neighbours(view, 10), first)
     (cached,) = (fresh_cache / "truth").iterdir()
     cached.write_bytes(b"damaged")
-    assert np.array_equal(true_neighbours(view, 10), first)
+    assert np.array_equal(exact_neighbours(view, 10), first)
     data[view.split.database] *= rng.choice([-1, 1], (300, 1))
     other = prepared(array_features(tmp_path, data))
-    assert not np.array_equal(true_neighbours(other, 10), first)
+    assert not np.array_equal(exact_neighbours(other, 10), first)
 
 
 def test_synthetic_rows_are_seeded_streamed_and_like_vlad():

@@ -15,10 +15,10 @@ from cbe_bench.core.errors import InputError
 from cbe_bench.data.formats import open_features
 from cbe_bench.data.formats.convert import convert
 from cbe_bench.data.formats.parquet_footer import read_footer
-from cbe_bench.data.ground_truth import stated_neighbours, true_neighbours
+from cbe_bench.data.ground_truth import exact_neighbours, stated_neighbours
 from cbe_bench.data.inspect import inspect
 from cbe_bench.data.splits import PROTOCOLS, make_split
-from cbe_bench.data.view import PreparedData
+from cbe_bench.data.view import DatasetView
 
 
 def write_fvecs(path, X):
@@ -412,14 +412,14 @@ def view(features, protocol="paper", database=1000):
     split = make_split(
         features.n_rows,
         database=database,
-        learn=0,
+        train=0,
         queries=10,
         least=10,
         seed=0,
         source="x",
         own_queries=features.own_queries,
     )
-    return PreparedData(features, split, PROTOCOLS[protocol], seed=0)
+    return DatasetView(features, split, PROTOCOLS[protocol], seed=0)
 
 
 def test_own_queries_and_truth_are_used(ann_file, fresh_cache):
@@ -431,7 +431,7 @@ def test_own_queries_and_truth_are_used(ann_file, fresh_cache):
         assert data.split.queries.min() >= 200
         assert np.array_equal(data.split.database, np.arange(200))
         expected = order[data.split.queries - 200, :10]
-        assert np.array_equal(true_neighbours(data, 10), expected)
+        assert np.array_equal(exact_neighbours(data, 10), expected)
         assert not fresh_cache.exists()
         assert stated_neighbours(data, 21) is None
         assert stated_neighbours(view(features, database=100), 10) is None
@@ -443,9 +443,9 @@ def test_stated_neighbours_agree_with_the_search(ann_file, fresh_cache):
     path, *_ = ann_file
     with open_features(path) as features:
         data = view(features)
-        stated = true_neighbours(data, 10)
+        stated = exact_neighbours(data, 10)
         features.own_neighbours = lambda: None
-        assert np.array_equal(true_neighbours(data, 10), stated)
+        assert np.array_equal(exact_neighbours(data, 10), stated)
 
 
 def test_neighbours_beyond_the_database_are_told(ann_file):

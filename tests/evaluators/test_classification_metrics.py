@@ -9,7 +9,7 @@ from sklearn.svm import LinearSVC
 from cbe_bench.core.errors import InputError
 from cbe_bench.data.splits import PROTOCOLS, Split, make_class_split
 from cbe_bench.data.synthetic import SyntheticFeatures
-from cbe_bench.data.view import PreparedData
+from cbe_bench.data.view import DatasetView
 from cbe_bench.encoders import make_encoder
 from cbe_bench.evaluators.classification.metrics import ClassificationEvaluator, draw_class_split, weights_of_codes
 from cbe_bench.evaluators.classification.svm import train_linear_svms
@@ -141,8 +141,8 @@ def test_synthetic_surrogates_have_enough_rows_of_every_class():
 def held_out_rows(features, split, seed):
     """Return the held-out rows of a split, of unit length."""
     nothing = np.empty(0, np.int64)
-    rows = Split(queries=split.held, database=nothing, learn=nothing)
-    return PreparedData(features, rows, PROTOCOLS["paper"], seed=derive_seed(seed, "dimensions")).queries()
+    rows = Split(queries=split.held, database=nothing, train_positions=nothing)
+    return DatasetView(features, rows, PROTOCOLS["paper"], seed=derive_seed(seed, "dimensions")).queries()
 
 
 def test_evaluation_against_its_definition():
@@ -175,7 +175,7 @@ def test_evaluation_against_its_definition():
 class SpyEncoder:
     """An encoder that records what it is trained on."""
 
-    learns = True
+    data_dependent = True
 
     def fit(self, X, y):
         self.seen = X, y

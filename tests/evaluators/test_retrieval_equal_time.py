@@ -224,9 +224,9 @@ def test_every_field_of_the_spec_changes_the_key():
 
 @pytest.mark.parametrize("d", [1000, 2048, 25_600])
 def test_lengths_of_bilinear_codes_take_ever_more_time(d):
-    lengths = make_encoder("bilinear-rand").lengths(d, 2 * d)
+    lengths = make_encoder("bilinear-rand").candidate_lengths(d, 2 * d)
     assert lengths == sorted(set(lengths)) and lengths[-1] == 2 * d and d in lengths
-    work = [make_encoder("bilinear-rand", n_bits=n_bits).work(d) for n_bits in lengths]
+    work = [make_encoder("bilinear-rand", n_bits=n_bits).cost_estimate(d) for n_bits in lengths]
     assert np.all(np.diff(work) > 0)
     assert max(b / a for a, b in pairwise(lengths) if a > d / 20) < 1.3
 

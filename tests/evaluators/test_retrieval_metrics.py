@@ -131,7 +131,7 @@ class InMemory:
     def __init__(self, X):
         self.X, self.protocol = X, PROTOCOLS["paper"]
         rows = np.arange(len(X))
-        self.split = Split(queries=rows[:5], learn=rows[:0], database=rows[5:])
+        self.split = Split(queries=rows[:5], train_positions=rows[:0], database=rows[5:])
 
     def queries(self):
         return self.X[:5]
@@ -145,7 +145,7 @@ def small(rng, monkeypatch):
     """An evaluator of 200 rows and 5 queries, with neighbours drawn at random."""
     X = rng.standard_normal((205, 64)).astype(np.float32)
     neighbours = np.stack([rng.permutation(200)[:10] for _ in range(5)])
-    monkeypatch.setattr(evaluator, "true_neighbours", lambda *args: neighbours)
+    monkeypatch.setattr(evaluator, "exact_neighbours", lambda *args: neighbours)
     return X, neighbours, RetrievalEvaluator(InMemory(X), 10, 100, progress)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cbe_bench.core.progress import Progress
 from cbe_bench.data.features import Features, Matrix
 from cbe_bench.data.splits import PROTOCOLS, Split
-from cbe_bench.data.view import PreparedData
+from cbe_bench.data.view import DatasetView
 from cbe_bench.encoders import make_encoder
 from cbe_bench.evaluators.angles.methods import METHODS
 from cbe_bench.evaluators.angles.rows import FeaturesSpec
@@ -102,9 +102,9 @@ def draw_sample(features: Features, n_vectors: int, n_features: int, seed: int) 
     """
     own_seed, none = derive_seed("rows", seed), np.empty(0, np.int64)
     rows = np.sort(np.random.default_rng(own_seed).choice(features.n_rows, n_vectors, replace=False))
-    split = Split(queries=rows, database=none, learn=none)
+    split = Split(queries=rows, database=none, train_positions=none)
     n_dims = n_features if n_features != features.n_features else None
-    X = PreparedData(features, split, PROTOCOLS["paper"], seed=own_seed, n_dims=n_dims).queries()
+    X = DatasetView(features, split, PROTOCOLS["paper"], seed=own_seed, n_dims=n_dims).queries()
     with blas_threads(thread_count()):
         return Sample(X, exact_angles(X))
 

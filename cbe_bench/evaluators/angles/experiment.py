@@ -144,7 +144,7 @@ class AnglesExperiment(Experiment):
             label=method,
             title=f"{method}, features, draw {draw}",
             memory_bytes=BASE_BYTES + encoder.memory_bytes(d) + n * (20 * d + 48 * n),
-            seconds=2 * n * encoder.work(d) / (OPERATIONS_PER_SECOND * self.resources.n_threads),
+            seconds=2 * n * encoder.cost_estimate(d) / (OPERATIONS_PER_SECOND * self.resources.n_threads),
             group="features",
         )
 

@@ -82,7 +82,7 @@ class ClassificationExperiment(Experiment):
             encoder=entry.name,
             params=config.params_of(entry),
             n_bits=n_bits,
-            n_train=min(entry.n_train or self._n_train, self._n_train) if encoder and encoder.learns else 0,
+            n_train=min(entry.n_train or self._n_train, self._n_train) if encoder and encoder.data_dependent else 0,
             seed=seed,
             data_hash=data_hash,
             data_rows=self.features.n_rows,
@@ -110,7 +110,7 @@ class ClassificationExperiment(Experiment):
         """Return the encoder of an entry; None for the features themselves."""
         if entry.name == ORIGINAL:
             return None
-        return make_encoder(entry.name, n_bits=n_bits, **self.config.params_of(entry))
+        return make_encoder(entry.name, n_bits=n_bits, **self.config.params_of(entry)).set_resources(self.resources)
 
     @property
     def _n_train(self) -> int:
@@ -136,8 +136,8 @@ class ClassificationExperiment(Experiment):
         if encoder is None:
             return memory_bytes, operations + n_train * n_train * d
         drawn = 4 * d * spec.n_train if spec.n_train < n_train else 0
-        encoding = (n_train + self._n_held_out) * encoder.work(d)
-        return memory_bytes + encoder.memory_bytes(d) + drawn, operations + encoding
+        encoding = (n_train + self._n_held_out) * encoder.cost_estimate(d)
+        return memory_bytes + encoder.memory_bytes(d, self._n_train) + drawn, operations + encoding
 
     def _split(self, seed: int) -> ClassSplit:
         config = self.config
@@ -175,7 +175,7 @@ class ClassificationExperiment(Experiment):
             return context.original(progress)
         seed = derive_seed(spec.seed, "encoder", spec.encoder)
         encoder = make_encoder(spec.encoder, n_bits=spec.n_bits, random_state=seed, **spec.params)
-        return context.codes(encoder, progress, spec.n_train or None)
+        return context.codes(encoder.set_resources(self.resources), progress, spec.n_train or None)
 
     def summarise(self, row: ClassificationRow) -> str:
         """Say how accurate the classifiers are."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from cbe_bench.core.progress import Progress
 from cbe_bench.data.features import Features, Matrix
 from cbe_bench.data.splits import PROTOCOLS, ClassSplit, Split, make_class_split
-from cbe_bench.data.view import PreparedData
+from cbe_bench.data.view import DatasetView
 from cbe_bench.encoders import Encoder
 from cbe_bench.evaluators.classification.svm import train_linear_svms
 from cbe_bench.evaluators.seeds import derive_seed
@@ -89,8 +89,8 @@ class ClassificationEvaluator:
         cache_bytes: int = 0,
         block_rows: int | None = None,
     ) -> None:
-        def prepared(rows: Split, cache_bytes: int = 0) -> PreparedData:
-            return PreparedData(
+        def prepared(rows: Split, cache_bytes: int = 0) -> DatasetView:
+            return DatasetView(
                 features,
                 rows,
                 PROTOCOLS[protocol],
@@ -100,8 +100,8 @@ class ClassificationEvaluator:
                 block_rows=block_rows,
             )
 
-        self.X = prepared(Split(queries=split.train, database=_NO_ROWS, learn=_NO_ROWS)).queries()
-        self._held_out = prepared(Split(queries=_NO_ROWS, database=split.held, learn=_NO_ROWS), cache_bytes)
+        self.X = prepared(Split(queries=split.train, database=_NO_ROWS, train_positions=_NO_ROWS)).queries()
+        self._held_out = prepared(Split(queries=_NO_ROWS, database=split.held, train_positions=_NO_ROWS), cache_bytes)
         self._split, self._costs = split, tuple(costs)
 
     def original(self, progress: Progress) -> dict[str, Any]:
@@ -142,8 +142,8 @@ class ClassificationEvaluator:
 
     def _fit(self, encoder: Encoder, n_train: int | None) -> float:
         """Fit the encoder and return the seconds it took."""
-        X, classes = (self.X, self._split.train_classes) if encoder.learns else (self.X[:1], None)
-        if encoder.learns and n_train is not None and n_train < len(X):
+        X, classes = (self.X, self._split.train_classes) if encoder.data_dependent else (self.X[:1], None)
+        if encoder.data_dependent and n_train is not None and n_train < len(X):
             rows = np.sort(np.random.default_rng([self._held_out.seed, n_train]).choice(len(X), n_train, False))
             X, classes = X[rows], self._split.train_classes[rows]
         start = time.perf_counter()

@@ -178,7 +178,7 @@ class EqualTimeSearch:
         elif same := self._as_for_longer(spec, own, reference, against):
             found, searched_at = same
         else:
-            lengths = own.make(spec.most_bits).lengths(spec.n_features, spec.most_bits)
+            lengths = own.make(spec.most_bits).candidate_lengths(spec.n_features, spec.most_bits)
             guess = target / (8 if math.isnan(at_equal_bits) else at_equal_bits)
             found = longest_in_time(ratio, guess, lengths)
         if not reference_s:

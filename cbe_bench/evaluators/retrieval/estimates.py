@@ -29,7 +29,7 @@ def ground_truth_operations(n_features: int, n_database: int, n_queries: int) ->
 def cell_bytes(task: Task, encoder: Encoder, n_database: int, n_threads: int, memory_limit: int) -> int:
     """Estimate the memory a cell needs: data, training, codes and their evaluation."""
     d = task.n_features
-    training = 8 * d * task.n_train if encoder.learns else 0
+    training = 8 * d * task.n_train if encoder.data_dependent else 0
     evaluation = evaluation_bytes(n_database, task.n_queries, encoder.bits(d), n_threads)
     cached = cached_bytes(memory_limit, d, n_database, task.n_train)
-    return BASE_BYTES + cached + training + evaluation + encoder.memory_bytes(d)
+    return BASE_BYTES + cached + training + evaluation + encoder.memory_bytes(d, task.n_train)

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from cbe_bench.core.progress import Progress, no_progress
 from cbe_bench.data.features import Features
-from cbe_bench.data.ground_truth import true_neighbours
+from cbe_bench.data.ground_truth import exact_neighbours
 from cbe_bench.data.splits import PROTOCOLS, Split, make_split
-from cbe_bench.data.view import PreparedData
+from cbe_bench.data.view import DatasetView
 from cbe_bench.encoders import Encoder, make_encoder
 from cbe_bench.evaluators.retrieval.metrics import (
     asymmetric_ranks,
@@ -48,8 +48,8 @@ class Task:
         protocol = PROTOCOLS[self.protocol]
         return make_split(
             self.features.n_rows,
-            database=min(self.n_database, protocol.most_database or self.n_database),
-            learn=min(self.n_train, protocol.most_learn or self.n_train),
+            database=min(self.n_database, protocol.max_database or self.n_database),
+            train=min(self.n_train, protocol.max_train or self.n_train),
             queries=self.n_queries,
             least=max(self.n_neighbours, self.depth),
             seed=derive_seed(seed, "split"),
@@ -57,9 +57,9 @@ class Task:
             own_queries=self.features.own_queries,
         )
 
-    def view(self, seed: int, cache_bytes: int) -> PreparedData:
+    def view(self, seed: int, cache_bytes: int) -> DatasetView:
         """Return the prepared features of a seed, with memory to cache rows."""
-        return PreparedData(
+        return DatasetView(
             self.features,
             self.split(seed),
             PROTOCOLS[self.protocol],
@@ -83,7 +83,7 @@ class RetrievalEvaluator:
 
     Parameters
     ----------
-    data : PreparedData
+    data : DatasetView
         The prepared features of a seed.
     n_neighbours : int
         Exact neighbours of a query.
@@ -96,11 +96,11 @@ class RetrievalEvaluator:
     """
 
     def __init__(
-        self, data: PreparedData, n_neighbours: int, depth: int, progress: Progress = no_progress, *, auc: bool = False
+        self, data: DatasetView, n_neighbours: int, depth: int, progress: Progress = no_progress, *, auc: bool = False
     ) -> None:
         self._data = data
         self._labels = data.labels() if auc else None
-        self._neighbours = true_neighbours(data, n_neighbours, progress)
+        self._neighbours = exact_neighbours(data, n_neighbours, progress)
         self._queries = data.queries()
         step = data.protocol.depth_step
         self._depths = np.arange(step, depth + 1, step)
@@ -154,8 +154,8 @@ class RetrievalEvaluator:
         return self._last[1]
 
     def _encode(self, encoder: Encoder, n_train: int | None, progress: Progress) -> "_Encoded":
-        X_train = self._data.learn(n_train) if encoder.learns else self._queries[:1]
-        labels = self._data.learn_labels(n_train) if encoder.learns else None
+        X_train = self._data.training_set(n_train) if encoder.data_dependent else self._queries[:1]
+        labels = self._data.training_labels(n_train) if encoder.data_dependent else None
         start = time.perf_counter()
         encoder.fit(X_train, labels)
         fit_s = time.perf_counter() - start

@@ -84,7 +84,7 @@ class RetrievalExperiment(Experiment):
     def task(self) -> Task:
         """What is retrieved from what; no training set is drawn where no method is trained."""
         config = self.config
-        trained = any(encoder_class(entry.name).learns for entry in config.encoders)
+        trained = any(encoder_class(entry.name).data_dependent for entry in config.encoders)
         return Task(
             features=self.features,
             protocol=config.protocol,
@@ -177,10 +177,10 @@ class RetrievalExperiment(Experiment):
     def _recall_cell(self, entry: EncoderConfig, n_bits: int, seed: int, *, longest: bool) -> Cell:
         config, split, params = self.config, self._first_split, self.config.params_of(entry)
         n_database, n_queries = len(split.database), len(split.queries)
-        encoder = make_encoder(entry.name, n_bits=n_bits, **params)
-        pool = len(split.learn) if encoder.learns else 0
+        encoder = make_encoder(entry.name, n_bits=n_bits, **params).set_resources(self.resources)
+        pool = len(split.train_positions) if encoder.data_dependent else 0
         encodes = longest or not encoder.nested
-        operations = (n_database + n_queries) * encoder.work(config.n_features) if encodes else 0.0
+        operations = (n_database + n_queries) * encoder.cost_estimate(config.n_features) if encodes else 0.0
         operations += evaluation_operations(n_database, n_queries, n_bits)
         threads, limit = self.resources.n_threads, self.resources.memory_limit
         spec = RetrievalSpec(
@@ -221,7 +221,7 @@ class RetrievalExperiment(Experiment):
         d, n_database = task.n_features, len(split.database)
         operations = ground_truth_operations(d, n_database, len(split.queries))
         reporter.step(f"exact neighbours, seed {seed}", operations / (OPERATIONS_PER_SECOND * self.resources.n_threads))
-        data = task.view(seed, cached_bytes(self.resources.memory_limit, d, n_database, len(split.learn)))
+        data = task.view(seed, cached_bytes(self.resources.memory_limit, d, n_database, len(split.train_positions)))
         evaluator = RetrievalEvaluator(data, task.n_neighbours, task.depth, reporter.advance, auc=task.auc)
         return _Group(evaluator, _encoded_bits(cells))
 
@@ -242,7 +242,7 @@ class RetrievalExperiment(Experiment):
         spec: Any = cell.spec
         if isinstance(context, EqualTimeSearch):
             return asdict(context.find(spec, use_cache=cell.key not in self._measured))
-        encoder = encoder_of(spec, context.encoded_bits[cell.key])
+        encoder = encoder_of(spec, context.encoded_bits[cell.key]).set_resources(self.resources)
         return context.evaluator.evaluate(encoder, spec.n_bits, progress, spec.n_train or None)
 
     def summarise(self, row: RetrievalRow | EqualTimeRow) -> str:

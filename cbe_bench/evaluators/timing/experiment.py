@@ -66,8 +66,8 @@ class TimingExperiment(Experiment):
 
     def _cell(self, name: str, d: int, n_bits: int) -> Cell:
         config, params = self.config, TIMED_PARAMS.get(name, {})
-        encoder = make_encoder(name, n_bits=n_bits, **params)
-        seconds = config.batch * encoder.work(d) / OPERATIONS_PER_SECOND
+        encoder = make_encoder(name, n_bits=n_bits, **params).set_resources(self.resources)
+        seconds = config.batch * encoder.cost_estimate(d) / OPERATIONS_PER_SECOND
         spec = TimingSpec(
             encoder=name,
             params=params,
@@ -163,7 +163,7 @@ class _Interleaved:
     def _add(self, cell: Cell) -> None:
         spec: Any = cell.spec
         encoder = make_encoder(spec.encoder, n_bits=spec.n_bits, random_state=0, **spec.params)
-        rows: NDArray = unit_vectors(_TRAINING_ROWS, spec.n_features) if encoder.learns else self._X
+        rows: NDArray = unit_vectors(_TRAINING_ROWS, spec.n_features) if encoder.data_dependent else self._X
         fit_s = Candidate("fit", partial(fit_for_timing, encoder, rows)).sample()
         candidate = Candidate(cell.key, partial(encoder.encode, self._X, check_input=False), len(self._X))
         candidate.first_s = candidate.sample()
