@@ -89,7 +89,7 @@ class Artificial(Encoder):
     def _encode(self, X):
         self.clock.now += len(X) * self.cost(self.n_bits_)
 
-    def memory_bytes(self, n_features):
+    def memory_bytes(self, n_features, n_train=0):
         return self.size(self.n_bits)
 
 
