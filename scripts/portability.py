@@ -26,12 +26,12 @@ from cbe_bench.data.formats import open_features
 from cbe_bench.data.ground_truth import true_neighbours
 from cbe_bench.data.images.build import make_vlad
 from cbe_bench.data.images.parsers import LabelledImages
-from cbe_bench.data.images.readers import StoredPictures, store_images
+from cbe_bench.data.images.readers import StoredImages, store_images
 from cbe_bench.data.splits import PROTOCOLS, make_split
 from cbe_bench.data.synthetic import SyntheticFeatures
 from cbe_bench.data.view import PreparedData
 from cbe_bench.encoders import encoder_classes, make_encoder
-from cbe_bench.evaluators.retrieval import asymmetric_ranks
+from cbe_bench.evaluators.retrieval.metrics import asymmetric_ranks
 from cbe_bench.kernels.bits import pack_signs
 
 ROOT = Path(__file__).parents[1]
@@ -100,7 +100,7 @@ def data_hashes(features: SyntheticFeatures) -> dict[str, str]:
         images, target = Path(folder) / "images.h5", Path(folder) / "vlad.h5"
         pixels = np.random.default_rng(0).integers(0, 256, (80, 6, 6, 3), np.uint8).repeat(6, axis=1).repeat(6, axis=2)
         store_images(images, LabelledImages(pixels, np.zeros(80, np.int16), ("any",)), kind="real")
-        make_vlad(StoredPictures(images), target, 16, tick=lambda share: None)
+        make_vlad(StoredImages(images), target, 16, tick=lambda share: None)
         with open_features(target) as built:
             found["VLAD features"] = built.read(np.arange(80))
             found["visual words"] = np.array(built.describe()["words_sha256"])

@@ -16,7 +16,7 @@ from cbe_bench.data.images import vlad
 from cbe_bench.data.images.build import make_vlad
 from cbe_bench.data.images.dense_sift import UNIT, dense_sift
 from cbe_bench.data.images.parsers import LabelledImages
-from cbe_bench.data.images.readers import StoredPictures, store_images
+from cbe_bench.data.images.readers import StoredImages, store_images
 from cbe_bench.kernels import parallel
 from cbe_bench.kernels.asymmetric import AsymmetricQueries
 from cbe_bench.kernels.bits import pack_signs, unpack_signs
@@ -159,7 +159,7 @@ def test_products_of_synthetic_data_are_exact():
 def built(tmp_path, rng):
     pixels = rng.integers(0, 256, (12, 32, 32, 3)).astype(np.uint8)
     store_images(tmp_path / "images.h5", LabelledImages(pixels, np.zeros(12, np.int16), ("any",)), kind="real")
-    make_vlad(StoredPictures(tmp_path / "images.h5"), tmp_path / "vlad.h5", 3, tick=lambda share: None)
+    make_vlad(StoredImages(tmp_path / "images.h5"), tmp_path / "vlad.h5", 3, tick=lambda share: None)
     return tmp_path / "vlad.h5"
 
 
