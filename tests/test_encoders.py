@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import circulant, hadamard
 
-from cbe_bench import HD3, LSH, BilinearRand, CBEOrth, CBERand
+from cbe_bench import HD3, LSH, BilinearRand, CBEOrth, CBERand, make_encoder
 from cbe_bench.core.errors import InputError
 from cbe_bench.core.resources import Resources
 from cbe_bench.encoders.bilinear import code_sides, sides
@@ -55,21 +55,30 @@ def test_random_rows_are_a_choice_of_the_first_rows(X):
     assert np.array_equal(encoder.project(X), first[:, order[:40]])
 
 
+@pytest.mark.parametrize("name", ["cbe-rand", "cbe-orth", "cbe-opt"])
 @pytest.mark.parametrize(
-    "n_bits, stride", [(60, 1), (31, 1), (30, 2), (20, 3), (13, 3), (12, 5), (10, 6), (2, 30), (1, 30)]
+    "d, n_bits, stride",
+    [
+        (60, 60, 1),
+        (60, 31, 1),
+        (60, 30, 2),
+        (60, 13, 4),
+        (60, 2, 4),
+        (61, 20, 2),
+        (34, 4, 8),
+        (60, 150, 1),
+        (97, 1, 64),
+    ],
 )
-def test_strided_rows_are_every_sth_row(n_bits, stride, X):
-    first = CBERand(random_state=1).fit(X).project(X)
-    encoder = CBERand(n_bits, rows="strided", random_state=1).fit(X)
-    np.testing.assert_allclose(encoder.project(X), first[:, ::stride][:, :n_bits], atol=1e-11)
-    assert np.array_equal(encoder.encode(X), np.packbits(encoder.project(X) >= 0, axis=1, bitorder="little"))
-
-
-@pytest.mark.parametrize("d, n_bits", [(61, 20), (60, 150), (34, 4)])
-def test_strided_rows_where_there_are_none_are_the_first(d, n_bits, rng):
-    X = rng.standard_normal((5, d))
-    first, strided = (CBERand(n_bits, rows=rows, random_state=1).fit(X).project(X) for rows in ("first", "strided"))
-    assert np.array_equal(first, strided)
+def test_strided_rows_are_every_sth_row(name, d, n_bits, stride, rng):
+    X = rng.standard_normal((40, d))
+    encoder = make_encoder(name, n_bits=n_bits, rows="strided", random_state=1).fit(X)
+    every = make_encoder(name, n_bits=-(-n_bits // d) * d, random_state=1).fit(X)
+    every.r_ = encoder.r_
+    values = encoder.project(X)
+    np.testing.assert_allclose(values, every.project(X)[:, ::stride][:, :n_bits], atol=1e-11)
+    assert np.array_equal(encoder.encode(X), np.packbits(values >= 0, axis=1, bitorder="little"))
+    assert not encoder.nested
 
 
 def test_without_sign_flips_the_constant_vector_gets_one_bit(rng):

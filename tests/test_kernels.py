@@ -17,6 +17,7 @@ from cbe_bench.kernels import random as gaussian
 from cbe_bench.kernels.fft import fftw
 from cbe_bench.kernels.fft.circulant import CirculantProduct
 from cbe_bench.kernels.fft.circulant_long import LongCirculantProduct, layout
+from cbe_bench.kernels.fft.circulant_strided import StridedCirculantProduct, row_stride
 from cbe_bench.kernels.fft.column_fft import column_fft, column_plan
 from cbe_bench.kernels.hadamard import fwht
 from cbe_bench.kernels.random import gaussian_pairs
@@ -67,6 +68,45 @@ def test_long_product_is_the_convolution(d, dtype, tolerance, rng):
             product.encode(X, n_values, codes)
         assert np.abs(values - expected[:, :n_values]).max() <= tolerance * np.abs(expected).max()
         assert np.array_equal(codes, np.packbits(values >= 0, axis=1, bitorder="little"))
+
+
+STRIDED = [(8, 4), (64, 2), (97, 4), (1000, 8), (1009, 8), (1536, 4), (2048, 64), (4096, 16), (5120, 16), (7001, 4)]
+
+
+@pytest.mark.parametrize("dtype, tolerance", [(np.float32, 2e-6), (np.float64, 1e-14)])
+@pytest.mark.parametrize("product", [StridedCirculantProduct, LongCirculantProduct])
+@pytest.mark.parametrize("d, stride", STRIDED)
+def test_strided_product_is_every_sth_value(d, stride, product, dtype, tolerance, rng):
+    r, signs = rng.standard_normal(d), rng.choice([-1, 1], d).astype(np.int8)
+    X = rng.standard_normal((33, d)).astype(dtype)
+    expected = np.fft.irfft(np.fft.rfft(r) * np.fft.rfft(X * signs.astype(float)), n=d)
+    strided = product(r, signs, dtype=dtype, stride=stride)
+    for k in {1, d // stride // 2 + 1, d // stride}:
+        values, codes = np.empty((33, k), dtype), np.empty((33, -(-k // 8)), np.uint8)
+        strided.project(X, values)
+        strided.encode(X, k, codes)
+        assert np.abs(values - expected[:, ::stride][:, :k]).max() <= tolerance * np.abs(expected).max()
+        assert np.array_equal(codes, np.packbits(values >= 0, axis=1, bitorder="little"))
+
+
+@given(d=st.integers(1, 10_000), k=st.integers(1, 10_000))
+def test_strided_rows_are_as_far_apart_as_the_bits_allow(d, k):
+    stride = row_stride(d, k)
+    assert stride & (stride - 1) == 0
+    assert stride == 1 if k > d else stride * k <= d < 8 * stride * k
+
+
+@pytest.mark.parametrize("d", [1536, 5120])
+def test_strided_product_does_not_depend_on_threads_or_batches(d, rng):
+    product = StridedCirculantProduct(rng.standard_normal(d), rng.choice([-1, 1], d), 4)
+    X = rng.standard_normal((300, d)).astype(np.float32)
+    whole, pieces = np.empty((300, d // 4), np.float32), np.empty((300, d // 4), np.float32)
+    with parallel.threads(2):
+        product.project(X, whole)
+    with parallel.threads(1):
+        for part in parallel.slices(len(X), 7):
+            product.project(X[part], pieces[part])
+    assert np.array_equal(whole, pieces)
 
 
 def test_every_length_has_a_layout_in_a_reasonable_padding(rng):

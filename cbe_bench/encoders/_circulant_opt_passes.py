@@ -38,15 +38,14 @@ class PairTransform(NamedTuple):
     """
 
     flips: NDArray[np.float32]
-    n_bits: int
+    mask: NDArray[np.float32]
+    """1 where the sign of a value is a bit of the code, 0 elsewhere."""
     n2: int
     columns: ColumnPlan
     rows: ComplexPlans
     lane_re: NDArray[np.float32]
     lane_im: NDArray[np.float32]
     block: NDArray[np.complex64]
-    mask: NDArray[np.float32]
-    """Sixteen ones and sixteen zeros."""
 
 
 class Spectra(NamedTuple):
@@ -113,13 +112,12 @@ def _store_columns(z, plan, column, work):  # type: ignore[no-untyped-def]
 
 @inline
 def _columns_to_signs(plan, buffers):  # type: ignore[no-untyped-def]
-    """Transform back down the columns, take the first `n_bits` signs of both rows, transform those down the columns."""
-    work, n_bits = buffers.work, plan.n_bits
+    """Transform back down the columns, take the signs of both rows that count, transform those down the columns."""
+    work, mask = buffers.work, plan.mask
     if work.shape[0] == 1:
         values = work[0]
-        for j in range(2 * n_bits):
-            values[j] = np.float32(1) if values[j] >= 0 else np.float32(-1)
-        values[2 * n_bits :] = 0
+        for j in range(2 * plan.n2):
+            values[j] = mask[j // 2] if values[j] >= 0 else -mask[j // 2]
         return
     n1, row = work.shape
     flat, lane_re, lane_im = work.reshape(-1), plan.lane_re, plan.lane_im
@@ -131,10 +129,9 @@ def _columns_to_signs(plan, buffers):  # type: ignore[no-untyped-def]
             store_split(a, k1 * WIDTH, swap(load_interleaved(flat, k1 * row + 2 * column) * conj(w)))
         z = b if column_fft(a, b, plan.columns) else a
         for j1 in range(n1):
-            count = min(max(n_bits - j1 * plan.n2 - column, 0), LANES)
             y = swap(load_split(z, j1 * WIDTH))
-            inside = load(plan.mask, LANES - count)
-            store_split(a, j1 * WIDTH, scale(complex_vector(signs(y.re), signs(y.im)), inside))
+            counts = load(mask, j1 * plan.n2 + column)
+            store_split(a, j1 * WIDTH, scale(complex_vector(signs(y.re), signs(y.im)), counts))
         _store_columns(b if column_fft(a, b, plan.columns) else a, plan, column, work)
 
 

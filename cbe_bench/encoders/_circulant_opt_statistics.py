@@ -58,6 +58,8 @@ class CirculantStatistics:
         Bits of a code, at most d; the other signs of R x count as zero.
     cache_bytes : int
         Memory for spectra cached from one pass to the next; the sums do not depend on it.
+    stride : int
+        Distance of the rows of R whose signs are the code.
 
     Attributes
     ----------
@@ -67,24 +69,25 @@ class CirculantStatistics:
         Signs of all codes together.
     """
 
-    def __init__(self, X: NDArray, signs: NDArray, n_bits: int, cache_bytes: int = 0) -> None:
+    def __init__(self, X: NDArray, signs: NDArray, n_bits: int, cache_bytes: int = 0, stride: int = 1) -> None:
         self.d = d = len(signs)
         self.n_signs = len(X) * n_bits
         self._X, self._cache_bytes = X, cache_bytes
         self._shape = n1, n2 = matrix_shape(2 * d) or Shape(1, d)
         width = 2 * LANES * -(-n2 // LANES)
         self._row = width + 2 * PADDING
+        mask = np.zeros(d, np.float32)
+        mask[: n_bits * stride : stride] = 1
         lane_re, lane_im, _ = lane_twiddles(n1, n2, np.dtype(np.float32))
         self._plan = PairTransform(
             np.ascontiguousarray(signs, np.float32),
-            n_bits,
+            mask,
             n2,
             column_plan(n1, "float32"),
             complex_plans(n2, "float32"),
             lane_re,
             lane_im,
             np.exp(-2j * np.pi * np.outer(np.arange(0, n2, LANES), np.arange(n1)) / d).astype(np.complex64),
-            np.repeat(np.array([1, 0], np.float32), LANES),
         )
         self._scratch = Scratch()
         self._cached = np.empty((0, n1, width), np.float32)

@@ -5,16 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.encoders.base import Encoder, child_rng, register
 from cbe_bench.encoders.circulant_base import CirculantEncoder, draw_signs
 from cbe_bench.encoders.state import Field, Shapes, index_field
 from cbe_bench.kernels.bits import Codes
-from cbe_bench.kernels.fft.fftw import has_small_factors
-
-ROWS = ("first", "random", "strided")
-_LONGEST_STRIDED = 1 << 16
-"""Beyond this length all rows are computed faster than some."""
 
 
 @register("cbe-rand")
@@ -26,9 +20,8 @@ class CBERand(CirculantEncoder):
     n_bits : int or None
         Bits of a code; None means as many as there are features.
     rows : {"first", "random", "strided"}
-        Which rows of the circulant matrix give k < d bits: the first k, as in the paper; k in random order; or rows
-        at a constant distance, which cost less the fewer they are. Where d has no suitable divisor, or is above
-        65,536, "strided" is "first".
+        Which rows of the circulant matrix give k < d bits: the first k, as in the paper; k in random order; or every
+        s-th row, s a power of two up to d/k, which costs less the fewer they are.
     random_state : int, RandomState or None
         Decides r and the signs.
 
@@ -42,20 +35,11 @@ class CBERand(CirculantEncoder):
         The order of the rows, if it is random.
     """
 
+    allowed_rows = ("first", "random", "strided")
+
     def __init__(self, n_bits: int | None = None, *, rows: str = "first", random_state: Any = None) -> None:
         super().__init__(n_bits, random_state=random_state)
         self.rows = rows
-
-    @property
-    def nested(self) -> bool:
-        """Rows at a distance are others for every code length."""
-        return self.rows != "strided"
-
-    def check_params(self, n_features: int) -> None:
-        """Raise InputError if the parameters cannot work for vectors of this many features."""
-        super().check_params(n_features)
-        if self.rows not in ROWS:
-            raise InputError(f"{self.name}: rows = {self.rows!r}; {did_you_mean(str(self.rows), ROWS)}")
 
     def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
         d = X.shape[1]
@@ -82,13 +66,6 @@ class CBERand(CirculantEncoder):
     @staticmethod
     def _draw(rng: np.random.Generator, d: int) -> NDArray:
         return rng.standard_normal(d, dtype=np.float32)
-
-    def _stride(self, d: int) -> int:
-        """Return the distance of the rows: the largest s with d/s >= k values, in pairs."""
-        k = self.bits(d)
-        if self.rows != "strided" or k > d or d > _LONGEST_STRIDED or not has_small_factors(d):
-            return 1
-        return next((s for s in range(d // k, 1, -1) if d % (2 * s) == 0), 1)
 
     def _project(self, X: NDArray) -> NDArray:
         if self.rows != "random":

@@ -2,17 +2,21 @@
 
 circ(r) is the d x d matrix whose columns are the rotations of r and D a diagonal of random signs. The product
 is a circular convolution, so a code costs O(d log d) time and O(d) memory where a full matrix costs O(d k).
-For k < d bits the first k values are kept; for k > d blocks with their own r and D are concatenated.
+For k < d bits the first k values are used, or k values at a constant distance, which cost less; for k > d blocks with
+their own r and D are concatenated.
 """
+
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.encoders.base import N_TRAIN, Encoder
 from cbe_bench.encoders.state import Field, Shapes, sign_field
 from cbe_bench.kernels.bits import Codes, code_bytes
-from cbe_bench.kernels.fft.circulant import CirculantProduct
-from cbe_bench.kernels.fft.circulant_long import LongCirculantProduct, circulant_product
+from cbe_bench.kernels.fft.circulant_product import AnyCirculantProduct, circulant_product
+from cbe_bench.kernels.fft.circulant_strided import row_stride, strided_bytes
 
 
 class CirculantEncoder(Encoder):
@@ -20,24 +24,38 @@ class CirculantEncoder(Encoder):
 
     linear = True
 
+    allowed_rows: ClassVar[tuple[str, ...]] = ("first", "strided")
+
+    rows: str
     r_: NDArray[np.float32]
     signs_: NDArray[np.int8]
+
+    @property
+    def nested(self) -> bool:
+        """Whether the code of fewer bits is the beginning of the code of more bits: strided rows depend on n_bits."""
+        return not self.learns and self.rows != "strided"
+
+    def check_params(self, n_features: int) -> None:
+        """Raise InputError if the parameters cannot work for vectors of this many features."""
+        super().check_params(n_features)
+        if self.rows not in self.allowed_rows:
+            raise InputError(f"{self.name}: rows = {self.rows!r}; {did_you_mean(str(self.rows), self.allowed_rows)}")
 
     def _blocks(self, n_features: int) -> int:
         return -(-self.bits(n_features) // n_features)
 
     def _stride(self, d: int) -> int:
         """Return the distance of the rows of circ(r) that are used."""
-        return 1
+        return row_stride(d, self.bits(d)) if self.rows == "strided" else 1
 
-    def _products_for(self, dtype: np.dtype) -> list[CirculantProduct | LongCirculantProduct]:
+    def _products_for(self, dtype: np.dtype) -> list[AnyCirculantProduct]:
         """Return the blocks ready to multiply in one precision; made when first asked for, never saved."""
         products = self.__dict__.setdefault("_products", {})
         if dtype.name not in products:
             stride = self._stride(self.n_features_in_)
             pairs = zip(self.r_, self.signs_, strict=True)
             products[dtype.name] = [circulant_product(r, flips, dtype, stride) for r, flips in pairs]
-        blocks: list[CirculantProduct | LongCirculantProduct] = products[dtype.name]
+        blocks: list[AnyCirculantProduct] = products[dtype.name]
         return blocks
 
     def _project(self, X: NDArray) -> NDArray:
@@ -66,7 +84,8 @@ class CirculantEncoder(Encoder):
     def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""
         drawing = 40 * n_features  # transforms in double precision, where r is made from its spectrum
-        return 20 * n_features * self._blocks(n_features) + drawing + 128 * min(n_features, 1 << 18) + (1 << 21)
+        products = 20 * n_features * self._blocks(n_features) + strided_bytes(n_features, self._stride(n_features))
+        return products + drawing + 128 * min(n_features, 1 << 18) + (1 << 21)
 
     def cost_estimate(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector: two FFTs a block."""

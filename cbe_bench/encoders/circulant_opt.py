@@ -47,6 +47,9 @@ class CBEOpt(CirculantEncoder):
     ----------
     n_bits : int or None
         Bits of a code; None means as many as there are features.
+    rows : {"first", "strided"}
+        Which rows of the circulant matrix give k < d bits: the first k, or every s-th row, s a power of two up to d/k,
+        which costs less the fewer they are. The matrix is learned for the same rows.
     lam : float
         Weight of orthogonality, above zero; infinity makes R orthogonal.
     mu : float
@@ -79,6 +82,7 @@ class CBEOpt(CirculantEncoder):
         self,
         n_bits: int | None = None,
         *,
+        rows: str = "first",
         lam: float = 1.0,
         mu: float = 0.0,
         n_pairs: int | None = None,
@@ -87,6 +91,7 @@ class CBEOpt(CirculantEncoder):
         random_state: Any = None,
     ) -> None:
         super().__init__(n_bits, random_state=random_state)
+        self.rows = rows
         self.lam = lam
         self.mu = mu
         self.n_pairs = n_pairs
@@ -139,7 +144,7 @@ class CBEOpt(CirculantEncoder):
             start = np.fft.rfft(np.asarray(child.standard_normal(d, dtype=np.float32), np.float64))
             self.signs_[block] = draw_signs(child, d)
             n_bits = min(d, self.n_bits_ - block * d)
-            statistics = CirculantStatistics(X, self.signs_[block] * scale, n_bits, self._cache())
+            statistics = CirculantStatistics(X, self.signs_[block] * scale, n_bits, self._cache(), self._stride(d))
             weights = self._pair_weights(statistics, len(X), pairs)
             spectrum, course = self._take_turns(statistics, scale, start, weights)
             self.r_[block] = np.fft.irfft(spectrum, n=d)

@@ -11,7 +11,7 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from cbe_bench.kernels.bits import code_bytes, pack_row, sign_word, write_bits
-from cbe_bench.kernels.simd.vector import LANES, prefetch_to_write, store
+from cbe_bench.kernels.simd.vector import LANES, prefetch_to_write, sign_bits, store
 
 
 class Values(NamedTuple):
@@ -57,6 +57,11 @@ def write_pair(out, start, u, v):  # type: ignore[no-untyped-def]
     raise NotImplementedError("for compiled code only")
 
 
+def write_vector(out, start, u):  # type: ignore[no-untyped-def]
+    """Write sixteen values of a row at position `start`, a multiple of 16, as far as the row goes."""
+    raise NotImplementedError("for compiled code only")
+
+
 def is_output(out: Any, kind: type) -> bool:
     """Tell whether the compiled type of an output is that of `kind`."""
     return isinstance(out, types.BaseTuple) and getattr(out, "instance_class", None) is kind
@@ -99,6 +104,29 @@ def _write_pair(out, start, u, v):  # type: ignore[no-untyped-def]
             prefetch_to_write(out.array, start + 3 * LANES)
         elif start < n:
             _write_last(out.array, start, u, v)
+
+    return copy
+
+
+@overload(write_vector, jit_options={"forceinline": True})
+def _write_vector(out, start, u):  # type: ignore[no-untyped-def]
+    if is_output(out, Signs):
+
+        def pack(out, start, u):  # type: ignore[no-untyped-def]
+            bits = sign_bits(u)
+            for byte in range(2):
+                place = start // 8 + byte
+                if place < out.array.shape[0]:
+                    inside = min(out.n_bits - 8 * place, 8)
+                    out.array[place] = (bits >> np.uint16(8 * byte)) & np.uint16((1 << inside) - 1)
+
+        return pack
+
+    def copy(out, start, u):  # type: ignore[no-untyped-def]
+        if start + LANES <= out.array.shape[0]:
+            store(out.array, start, u)
+        elif start < out.array.shape[0]:
+            _write_last(out.array, start, u, u)
 
     return copy
 

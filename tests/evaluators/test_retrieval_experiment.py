@@ -145,7 +145,7 @@ def test_no_code_lengths_are_measured_where_time_is_not_fixed():
 
 
 def test_equal_time_that_does_not_fit_memory_is_skipped_and_the_rest_runs(tmp_path, monkeypatch):
-    monkeypatch.setattr("cbe_bench.LSH.memory_bytes", lambda self, n_features: 4 << 30)
+    monkeypatch.setattr("cbe_bench.LSH.memory_bytes", lambda self, n_features, n_train=0: 4 << 30)
     overrides = ("encoders=[cbe-rand, lsh]", "n_bits=[64]")
     rows = run_rows(tmp_path, *overrides, resources=Resources(memory_bytes=3 << 30))
     states = {(type(row).__name__, row.encoder): row.status for row in rows}

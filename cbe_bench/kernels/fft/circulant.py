@@ -27,9 +27,7 @@ class _Plan(NamedTuple):
 
     signs: NDArray
     tables: NDArray
-    bins: int
-    full: ComplexPlans
-    folded: ComplexPlans
+    fft: ComplexPlans
 
 
 class CirculantProduct:
@@ -43,25 +41,18 @@ class CirculantProduct:
         The sign flips, -1 and +1.
     dtype : float32 or float64
         Precision of the product.
-    stride : int
-        Compute every stride-th value only; d must be a multiple of twice the stride.
     """
 
-    def __init__(self, r: NDArray, signs: NDArray, dtype: type | np.dtype = np.float32, stride: int = 1) -> None:
+    def __init__(self, r: NDArray, signs: NDArray, dtype: type | np.dtype = np.float32) -> None:
         self.dtype = np.dtype(dtype)
         self.length = d = len(r)
         if d % 2 or not has_small_factors(d):
-            if stride > 1:
-                raise ValueError(f"every {stride}th value needs an even d with small factors, found {d}")
             self.length = good_length(2 * d - 1)
             r = periodic_extension(r, self.length)
-        half = self.length // 2
         self._plan = _Plan(
             np.ascontiguousarray(signs, self.dtype),
-            tables(np.asarray(r, np.float64), stride).astype(self.dtype).ravel(),
-            half // stride,
-            complex_plans(half, self.dtype.name),
-            complex_plans(half // stride, self.dtype.name),
+            tables(np.asarray(r, np.float64)).astype(self.dtype).ravel(),
+            complex_plans(self.length // 2, self.dtype.name),
         )
         self._scratch = Scratch()
 
@@ -104,13 +95,13 @@ class CirculantProduct:
 @njit(nogil=True, cache=True)
 def _multiply_rows(X, plan, a, b, out):  # type: ignore[no-untyped-def]
     d, half = X.shape[1], plan.tables.shape[0] // 4
-    folded = a[: 2 * plan.bins]
+    product = a[: 2 * half]
     for i in range(X.shape[0]):
         for j in range(d):
             a[j] = X[i, j] * plan.signs[j]
         a[d:] = 0
-        forward(plan.full, a, 0, b, 0)
+        forward(plan.fft, a, 0, b, 0)
         b[2 * half], b[2 * half + 1] = b[0], b[1]
-        multiply_spectrum(Spectrum(b, 0, half), plan.tables, 0, folded, False)
-        inverse(plan.folded, a, 0, b, 0)
+        multiply_spectrum(Spectrum(b, 0, half), plan.tables, 0, product, False)
+        inverse(plan.fft, a, 0, b, 0)
         write_row(row_of(out, i), b)

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.kernels.fft import four_step as passes
-from cbe_bench.kernels.fft.circulant import CirculantProduct
 from cbe_bench.kernels.fft.fftw import good_length
 from cbe_bench.kernels.fft.fftw import has_small_factors as smooth
 from cbe_bench.kernels.fft.four_step import PADDING
@@ -23,24 +22,11 @@ from cbe_bench.kernels.parallel import for_slices, share_of
 from cbe_bench.kernels.simd.complex import WIDTH
 from cbe_bench.kernels.simd.vector import LANES
 
-_SHORTEST = 1 << 14
-"""Vectors from this length on are faster this way."""
 _EXCLUSIVE = 1 << 20
 """Vectors from this length on are multiplied one at a time, by all threads."""
 _LONGEST_COLUMN, _LONGEST_ROW = 1 << 12, 1 << 17
 _TASK_VALUES = 1 << 18
 """Numbers worth a thread of their own."""
-
-
-def circulant_product(
-    r: NDArray, signs: NDArray, dtype: type | np.dtype, stride: int = 1
-) -> "CirculantProduct | LongCirculantProduct":
-    """Return circ(r) diag(signs) in the form that is faster for its length."""
-    d = len(r)
-    fits = matrix_shape(d) is not None or d % 2 or not smooth(d) or d >= 16 * _SHORTEST
-    if stride == 1 and d >= _SHORTEST and fits:
-        return LongCirculantProduct(r, signs, dtype)
-    return CirculantProduct(r, signs, dtype, stride)
 
 
 class Shape(NamedTuple):
@@ -50,23 +36,28 @@ class Shape(NamedTuple):
     n2: int
 
 
-def matrix_shape(length: int) -> Shape | None:
-    """Lay out `length` real numbers, or None if that cannot be done well."""
+def matrix_shape(length: int, stride: int = 1) -> Shape | None:
+    """Lay out `length` real numbers, or None if that cannot be done well.
+
+    The rows of a product of every stride-th value are shortened by half the stride.
+    """
     half = length // 2
     if length % 2 or not smooth(length):
         return None
     twos = half & -half
-    n1 = min(twos // LANES, _LONGEST_COLUMN, 1 << (math.isqrt(half).bit_length() - 1))
+    n1 = min(twos // (LANES * max(1, stride // 2)), _LONGEST_COLUMN, 1 << (math.isqrt(half).bit_length() - 1))
     return Shape(n1, half // n1) if n1 >= LANES and half // n1 <= _LONGEST_ROW else None
 
 
-def layout(d: int) -> tuple[int, Shape]:
+def layout(d: int, stride: int = 1) -> tuple[int, Shape]:
     """Return the length a product of d values is computed with, d itself or one it can be padded to, and its shape."""
-    length, shape = d, matrix_shape(d)
-    multiple = 2 * LANES * max(LANES, min(_LONGEST_COLUMN, (1 << math.isqrt(d).bit_length()) // 4))
+    length, shape = d, matrix_shape(d, stride)
+    multiple = (
+        2 * LANES * max(1, stride // 2) * max(LANES, min(_LONGEST_COLUMN, (1 << math.isqrt(d).bit_length()) // 4))
+    )
     while shape is None:
         length = good_length(max(2 * d - 1, length + 1), multiple)
-        shape = matrix_shape(length)
+        shape = matrix_shape(length, stride)
     return length, shape
 
 
@@ -81,13 +72,18 @@ class LongCirculantProduct:
         The sign flips, -1 and +1.
     dtype : float32 or float64
         Precision of the product.
+    stride : int
+        Compute every stride-th value only: 1 or a power of two.
     """
 
-    def __init__(self, r: NDArray, signs: NDArray, dtype: type | np.dtype = np.float32) -> None:
+    def __init__(self, r: NDArray, signs: NDArray, dtype: type | np.dtype = np.float32, stride: int = 1) -> None:
         self.dtype = np.dtype(dtype)
-        self.length, self._shape = layout(len(r))
+        self.length, self._shape = layout(len(r), stride)
+        n1, n2 = self._shape
         self._signs = np.ascontiguousarray(signs, np.int8)
-        self._plan = passes.four_step(*self._shape, self.dtype)
+        self._plan = passes.four_step(n1, n2, self.dtype)
+        self._back = self._plan if stride <= 2 else passes.four_step(n1, n2 // (stride // 2), self.dtype)
+        self._real = stride > 1
         self._scratch = Scratch()
         self._shared_work: NDArray | None = None
         self._busy = threading.Lock()
@@ -130,25 +126,27 @@ class LongCirculantProduct:
         def work(some: slice) -> None:
             vector = self._scratch.array("work", self._work_shape, self.dtype)
             buffers = (self._column_buffers(), self._row_buffers())
-            passes.multiply_vectors(
-                X[some], self._signs, self._spectrum, self._plan, vector, buffers, part_of(out, some)
-            )
+            plans = (self._plan, self._back)
+            some_out = part_of(out, some)
+            passes.multiply_vectors(X[some], self._signs, self._spectrum, plans, self._real, vector, buffers, some_out)
 
         for_slices(work, len(X), share_of(len(X), _TASK_VALUES // self.length))
 
     def _multiply_exclusively(self, x: NDArray, out: Output) -> None:
         """Multiply one vector, every pass on all threads."""
-        n1, n2 = self._shape
         work = self._columns_forward(x, self._signs)
+        plan, back, spectrum = self._plan, self._back, self._spectrum
 
         def rows(some: slice) -> None:
-            passes.rows_multiply(work, self._spectrum, self._plan, self._row_buffers(), some.start, some.stop)
+            passes.rows_multiply(work, spectrum, plan, back, self._row_buffers(), some.start, some.stop)
 
         def columns(some: slice) -> None:
-            passes.columns_inverse(work, self._plan, self._column_buffers(), some.start, some.stop, out, x[:0])
+            buffers = self._column_buffers()
+            passes.columns_inverse(work, back, self._real, buffers, some.start, some.stop, out, x[:0])
 
-        for_slices(rows, n1 // 2 + 1, share_of(n1 // 2 + 1, 1))
-        for_slices(columns, n2 // LANES, share_of(n2 // LANES, 1))
+        n_rows, n_blocks = self._shape.n1 // 2 + 1, len(back.row_re) // LANES
+        for_slices(rows, n_rows, share_of(n_rows, 1))
+        for_slices(columns, n_blocks, share_of(n_blocks, 1))
 
     def _columns_forward(self, x: NDArray, signs: NDArray[np.int8]) -> NDArray:
         """Do the first pass on all threads; return what it wrote."""

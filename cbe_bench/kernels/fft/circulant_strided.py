@@ -30,19 +30,35 @@ from cbe_bench.kernels.parallel import for_slices, share_of
 
 _LONGEST_GROUPED = 1 << 12
 """Vectors up to this length are multiplied many at a time: so many of them stay in cache."""
+_LONGEST_COLUMN = 1 << 12
+"""Rows of a matrix of which thirty-two columns stay in cache."""
 _TASK_VALUES = 1 << 18
 """Values of X worth a thread of their own."""
 
 
 def row_stride(d: int, n_bits: int) -> int:
-    """Return the distance s of `n_bits` rows of a circulant matrix that are cheap to multiply by.
+    """Return the distance s of `n_bits` rows of a circulant matrix that are cheap to multiply by: a power of two.
 
-    The largest power of two up to d / n_bits that divides d, unless the convolutions of d/s numbers that it leads to
-    need padding; then the largest power of two.
+    The largest one up to d / n_bits, or one that is half or a quarter of it if that divides d and spares padding.
     """
     largest = 1 << ((d // n_bits).bit_length() - 1) if n_bits <= d else 1
-    stride = min(largest, d & -d)
-    return stride if has_small_factors(d // stride, (2, 3, 5)) else largest
+    divisor = min(largest, d & -d)
+    return divisor if 4 * divisor >= largest and has_small_factors(d // divisor, (2, 3, 5)) else largest
+
+
+def strided_bytes(d: int, stride: int) -> int:
+    """Estimate the bytes of the product of every stride-th row, in double precision; for all rows, none."""
+    if stride == 1 or not suits_polyphase(d, stride):
+        return 0
+    if d <= _LONGEST_GROUPED:
+        return 1024 * padded_length(d, 2 * stride)
+    length, outputs = padded_length(d, row_length(stride)), row_length(stride) // stride
+    return 8 * outputs * length + 128 * length
+
+
+def suits_polyphase(d: int, stride: int) -> bool:
+    """Tell whether phases are short enough to stay in cache."""
+    return d <= _LONGEST_GROUPED or (stride >= 4 and d <= _LONGEST_COLUMN * row_length(stride))
 
 
 class StridedCirculantProduct:
@@ -63,7 +79,7 @@ class StridedCirculantProduct:
     def __init__(self, r: NDArray, signs: NDArray, stride: int, dtype: type | np.dtype = np.float32) -> None:
         self.dtype = np.dtype(dtype)
         grouped = len(r) <= _LONGEST_GROUPED
-        self.length = padded_length(len(r), stride if grouped else row_length(stride))
+        self.length = padded_length(len(r), 2 * stride if grouped else row_length(stride))
         if self.length > len(r):
             r = periodic_extension(r, self.length)
         signs = np.ascontiguousarray(signs, np.int8)

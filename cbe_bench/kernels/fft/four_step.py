@@ -8,6 +8,9 @@ k1 is row n1 - k1, so the two are transformed, multiplied and transformed back w
 1. `columns_forward`, sixteen columns at a time: sign flip, transform, twiddle
 2. `rows_multiply`, rows k1 and n1 - k1 at a time: transform, multiply by the spectrum of r, transform back
 3. `columns_inverse`, sixteen columns at a time: twiddle, transform back, write
+
+Of every s-th value alone, passes 2 and 3 cost less. The complex number at every s/2-th place has such a value for its
+real part; to have only those, products whose frequencies coincide are added up, which shortens the rows by s/2.
 """
 
 from typing import NamedTuple
@@ -18,7 +21,7 @@ from numpy.typing import NDArray
 
 from cbe_bench.kernels.fft.column_fft import ColumnPlan, column_fft, column_plan
 from cbe_bench.kernels.fft.fftw import ComplexPlans, complex_plans, forward, inverse
-from cbe_bench.kernels.output import row_of, write_pair
+from cbe_bench.kernels.output import row_of, write_pair, write_vector
 from cbe_bench.kernels.simd.complex import (
     WIDTH,
     complex_vector,
@@ -41,6 +44,7 @@ from cbe_bench.kernels.simd.vector import (
     load_int8,
     prefetch,
     prefetch_to_write,
+    store,
 )
 
 PADDING = 16
@@ -143,8 +147,10 @@ def columns_forward(x, signs, plan, work, buffers, first, last):  # type: ignore
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def rows_multiply(work, spectrum, plan, buffers, first, last):  # type: ignore[no-untyped-def]
+def rows_multiply(work, spectrum, plan, back, buffers, first, last):  # type: ignore[no-untyped-def]
     """Pass 2 over rows first..last-1 and their mirror images: transform, multiply by the spectrum, transform back.
+
+    If rows are shorter on the way back, frequencies that coincide there are added up.
 
     The image of entry k of row k1 is entry n2 - 1 - k of row n1 - k1; in row 0 it is entry n2 - k, for k = 0 the entry
     itself, which is repeated at the end.
@@ -173,9 +179,19 @@ def rows_multiply(work, spectrum, plan, buffers, first, last):  # type: ignore[n
             )
             store_interleaved(c, 2 * k, products[0])
             store_reversed(d, j, conj(products[1]))
-        inverse(plan.rows, c, 0, flat, k1 * row)
+        _fold(c, n2, back.row_re.shape[0])
+        inverse(back.rows, c, 0, flat, k1 * row)
         if mirror != k1:
-            inverse(plan.rows, d, 0, flat, mirror * row)
+            _fold(d, n2, back.row_re.shape[0])
+            inverse(back.rows, d, 0, flat, mirror * row)
+
+
+@inline
+def _fold(z, n, shorter):  # type: ignore[no-untyped-def]
+    """Add up the n complex numbers of z that are `shorter` apart."""
+    for first in range(2 * shorter, 2 * n, 2 * shorter):
+        for k in range(0, 2 * shorter, LANES):
+            store(z, k, load(z, k) + load(z, first + k))
 
 
 @inline
@@ -191,8 +207,8 @@ def _multiply_mirrored(z, z_mirror, p, p_mirror, w):  # type: ignore[no-untyped-
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def columns_inverse(work, plan, buffers, first, last, out, following):  # type: ignore[no-untyped-def]
-    """Pass 3 over column blocks first..last-1: twiddle, transform back, write to the output.
+def columns_inverse(work, plan, real, buffers, first, last, out, following):  # type: ignore[no-untyped-def]
+    """Pass 3 over column blocks first..last-1: twiddle, transform back, write to the output, or real parts only.
 
     The vector `following`, which comes next, is brought into the cache meanwhile.
     """
@@ -215,20 +231,25 @@ def columns_inverse(work, plan, buffers, first, last, out, following):  # type: 
             if start < following.shape[0]:
                 prefetch(following, start)
                 prefetch(following, start + LANES)
-            u, v = interleave(swap(load_split(z, j1 * WIDTH)))
-            write_pair(out, start, u, v)
+            y = swap(load_split(z, j1 * WIDTH))
+            if real:
+                write_vector(out, start // 2, y.re)
+            else:
+                u, v = interleave(y)
+                write_pair(out, start, u, v)
 
 
 @njit(nogil=True, cache=True)
-def multiply_vectors(X, signs, spectrum, plan, work, buffers, out):  # type: ignore[no-untyped-def]
-    """All three passes over each row of X; buffers are those of columns and those of rows."""
-    n1, n2 = work.shape[0], plan.row_re.shape[0]
+def multiply_vectors(X, signs, spectrum, plans, real, work, buffers, out):  # type: ignore[no-untyped-def]
+    """All three passes over each row of X; plans are those of both ways, buffers those of columns and of rows."""
+    plan, back = plans
+    n1, n2, n2_back = work.shape[0], plan.row_re.shape[0], back.row_re.shape[0]
     of_columns, of_rows = buffers
     for i in range(X.shape[0]):
         following = X[i + 1] if i + 1 < X.shape[0] else X[i][:0]
         columns_forward(X[i], signs, plan, work, of_columns, 0, n2 // LANES)
-        rows_multiply(work, spectrum, plan, of_rows, 0, n1 // 2 + 1)
-        columns_inverse(work, plan, of_columns, 0, n2 // LANES, row_of(out, i), following)
+        rows_multiply(work, spectrum, plan, back, of_rows, 0, n1 // 2 + 1)
+        columns_inverse(work, back, real, of_columns, 0, n2_back // LANES, row_of(out, i), following)
 
 
 @njit(nogil=True, cache=True)

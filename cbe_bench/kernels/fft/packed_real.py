@@ -5,8 +5,7 @@ transform and Z' that of the convolution y = r * x, read likewise,
 
     Z'[k] = A[k] Z[k] + B[k] conj(Z[h - k])
 
-for two tables A and B that depend on r alone. Every s-th value of y costs less: the terms of Z' whose frequencies
-coincide at the lower rate are added up, and a transform of length h/s gives them.
+for two tables A and B that depend on r alone.
 """
 
 from typing import NamedTuple
@@ -43,20 +42,17 @@ def periodic_extension(r: NDArray, length: int) -> NDArray:
     return longer
 
 
-def tables(r: NDArray[np.float64], stride: int = 1) -> NDArray[np.float64]:
+def tables(r: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return A and B, scaled for an inverse transform without 1/n.
 
     With S the spectrum of r and X that of x, X[k] = E + w^k O and X[k + h] = E - w^k O, where E and O, the
     transforms of the even and odd samples, are (Z[k] +- conj(Z[h - k])) / 2 (over i for O), and w = exp(-2 pi i/d).
-    Of y at every `stride`-th place, m = d/stride values, the complex sequence has the transform
-    sum over k = f mod m/2 of (1 + i (-1)^(2k/m) exp(2 pi i k/m)) S[k] X[k] / d.
+    Likewise y has the transform S X, and Z' is the sum of (1 + i w^-k) S[k] X[k] / 2 over k and k + h.
 
     Parameters
     ----------
     r : array of shape (d,)
-        One operand of the convolution; d is a multiple of twice the stride.
-    stride : int
-        Distance of the values of y that are wanted.
+        One operand of the convolution; d is even.
 
     Returns
     -------
@@ -64,10 +60,10 @@ def tables(r: NDArray[np.float64], stride: int = 1) -> NDArray[np.float64]:
         Real and imaginary part of A, real and imaginary part of B.
     """
     d = len(r)
-    half, bins = d // 2, d // 2 // stride
+    half = d // 2
     spectrum = np.fft.fft(r)
     k = np.arange(half)
-    pair = [1 + 1j * np.exp(2j * np.pi * (k + shift) / (2 * bins)) for shift in (0, half)]
+    pair = [1 + 1j * np.exp(2j * np.pi * (k + shift) / d) for shift in (0, half)]
     low, high = pair[0] * spectrum[:half] / d, pair[1] * spectrum[half:] / d
     on_even = low + high
     on_odd = np.exp(-2j * np.pi * k / d) * (low - high)
@@ -85,36 +81,24 @@ class Spectrum(NamedTuple):
 
 @inline
 def multiply_spectrum(spectrum, tables, t, out, add):  # type: ignore[no-untyped-def]
-    """Write Z' to `out`, or add it, folded onto as many bins as `out` has; A and B are at tables[t:]."""
-    bins = out.shape[0] // 2
-    _multiply_bins(spectrum, tables, t, 0, out, add)
-    for first in range(bins, spectrum.half, bins):
-        _multiply_bins(spectrum, tables, t, first, out, True)
-
-
-@inline
-def _multiply_bins(spectrum, tables, t, first, out, add):  # type: ignore[no-untyped-def]
-    """Write or add the bins of Z' from `first` on, as many as `out` has."""
+    """Write Z' to `out`, or add it; A and B are at tables[t:]."""
     z, start, half = spectrum
-    bins = out.shape[0] // 2
-    whole = bins // LANES * LANES
-    for f in range(0, whole, LANES):
-        k = first + f
+    whole = half // LANES * LANES
+    for k in range(0, whole, LANES):
         a = complex_vector(load(tables, t + k), load(tables, t + half + k))
         b = complex_vector(load(tables, t + 2 * half + k), load(tables, t + 3 * half + k))
         mirror = conj(load_reversed(z, start + 2 * (half - k - LANES + 1)))
         u, v = interleave(multiply_add(b, mirror, a * load_interleaved(z, start + 2 * k)))
         if add:
-            u, v = u + load(out, 2 * f), v + load(out, 2 * f + LANES)
-        store(out, 2 * f, u)
-        store(out, 2 * f + LANES, v)
-    for f in range(whole, bins):
-        k = first + f
+            u, v = u + load(out, 2 * k), v + load(out, 2 * k + LANES)
+        store(out, 2 * k, u)
+        store(out, 2 * k + LANES, v)
+    for k in range(whole, half):
         i, j = start + 2 * k, start + 2 * (half - k)
         a_re, a_im = take(tables, t + k), take(tables, t + half + k)
         b_re, b_im = take(tables, t + 2 * half + k), take(tables, t + 3 * half + k)
         re, im, mirror_re, mirror_im = take(z, i), take(z, i + 1), take(z, j), -take(z, j + 1)
         product_re = a_re * re - a_im * im + b_re * mirror_re - b_im * mirror_im
         product_im = a_re * im + a_im * re + b_re * mirror_im + b_im * mirror_re
-        out[2 * f] = product_re + out[2 * f] if add else product_re
-        out[2 * f + 1] = product_im + out[2 * f + 1] if add else product_im
+        out[2 * k] = product_re + out[2 * k] if add else product_re
+        out[2 * k + 1] = product_im + out[2 * k + 1] if add else product_im

@@ -91,17 +91,43 @@ def _tables(r: NDArray, stride: int, dtype: np.dtype) -> NDArray:
     padded = -(-rows // _BATCH) * _BATCH
     tables = np.zeros((blocks, outputs // 2, padded, 4, LANES), dtype)
     for block in range(blocks):
-        p = np.arange(block * WIDTH, (block + 1) * WIDTH)
+        columns = np.arange(block * WIDTH, (block + 1) * WIDTH)
         for pair in range(outputs // 2):
-            direct, mirrored = np.zeros((2, rows, LANES), np.complex128)
-            for output, unit in ((2 * pair, 1), (2 * pair + 1, 1j)):
-                places = np.arange(rows)[:, None] * width + output * stride - p
-                spectra = np.fft.fft(r[places % len(r)].astype(np.float64), axis=0) * unit / (2 * rows)
-                direct += spectra[:, ::2] - 1j * spectra[:, 1::2]
-                mirrored += spectra[:, ::2] + 1j * spectra[:, 1::2]
+            direct, mirrored = phase_spectra(r, width, columns, (2 * pair * stride, (2 * pair + 1) * stride))
             parts = direct.real, direct.imag, mirrored.real, mirrored.imag
             tables[block, pair, :rows] = np.stack(parts, axis=1)
     return tables.reshape(blocks, outputs // 2, -1)
+
+
+def phase_spectra(
+    r: NDArray, width: int, columns: NDArray[np.intp], places: tuple[int, int]
+) -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
+    """Return A and B of pairs of neighbouring columns for two outputs, scaled for an inverse transform without 1/n.
+
+    Parameters
+    ----------
+    r : array of shape (L,)
+        First column of the circulant matrix.
+    width : int
+        C, the columns of the matrix that x is read as.
+    columns : int array of shape (2 q,)
+        Some of them.
+    places : pair of int
+        Where y is wanted in the first row; the second output is the imaginary part.
+
+    Returns
+    -------
+    direct, mirrored : arrays of shape (L / C, q)
+        A and B.
+    """
+    rows = len(r) // width
+    direct, mirrored = np.zeros((2, rows, len(columns) // 2), np.complex128)
+    for place, unit in zip(places, (1, 1j), strict=True):
+        numbers = np.arange(rows)[:, None] * width + place - columns
+        spectra = np.fft.fft(r[numbers % len(r)].astype(np.float64), axis=0) * unit / (2 * rows)
+        direct += spectra[:, ::2] - 1j * spectra[:, 1::2]
+        mirrored += spectra[:, ::2] + 1j * spectra[:, 1::2]
+    return direct, mirrored
 
 
 def _folding(size: int) -> tuple:

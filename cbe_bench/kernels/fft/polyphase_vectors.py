@@ -1,11 +1,12 @@
-"""Every s-th value of a circulant product of short vectors, thirty-two vectors at a time.
+"""Every s-th value of a circulant product of short vectors, sixteen vectors at a time.
 
-y at every s-th place is a sum over the s phases of x, each convolved with the matching phase of r:
+As in `polyphase_columns`, x is read as a matrix of C = 2 s columns and n = L/C rows, two neighbouring columns are one
+complex column z, and two neighbouring outputs are one complex number w:
 
-    y^[f] = sum over p of r_p^[f] x_p^[f],    x_p[t] = x[t s + p],  r_p[t] = r[t s - p]
+    w^[f] = sum over q of A_q[f] z_q^[f] + B_q[f] conj(z_q^[f']),    f' = -f mod n
 
-The vectors are transposed, sixteen as real and sixteen as imaginary parts of the lanes of one complex vector: since r
-is real, they never mix. All transforms are then of L/s numbers down columns, forward and back, without shuffles.
+Here each lane of a vector belongs to another vector x: sixteen of them are transposed, and all transforms, of n numbers
+down columns, forward and back, need no shuffles. A value never depends on the other vectors.
 """
 
 from typing import NamedTuple
@@ -15,33 +16,25 @@ from numba import njit
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from cbe_bench.kernels.bits import sign_word, write_bits
+from cbe_bench.kernels.bits import write_bits
 from cbe_bench.kernels.fft.column_fft import ColumnPlan, column_fft, column_plan
+from cbe_bench.kernels.fft.polyphase_columns import phase_spectra
 from cbe_bench.kernels.memory import Scratch
 from cbe_bench.kernels.output import Signs, is_output
-from cbe_bench.kernels.simd.complex import (
-    WIDTH,
-    load_broadcast_planes,
-    load_split,
-    store_split,
-    swap,
-)
-from cbe_bench.kernels.simd.vector import LANES, inline, load, load_int8, shuffle, store
+from cbe_bench.kernels.simd.complex import WIDTH, complex_vector, conj, load_split, multiply_add, store_split, swap
+from cbe_bench.kernels.simd.vector import LANES, inline, load, load_broadcast, load_int8, shuffle, sign_bits, store
 
-GROUP = WIDTH
+GROUP = LANES
 """Vectors that are multiplied together."""
 
 
 class VectorsPlan(NamedTuple):
-    """What the product of a group of vectors needs: phase p of the spectrum of r is at [p n : (p + 1) n]."""
+    """What the product of a group of vectors needs: A_q[f], B_q[f] are tables[q, f], real and imaginary parts."""
 
     signs: NDArray[np.int8]
     stride: int
-    shift: int
-    """The stride is 2 to this power."""
     columns: ColumnPlan
-    phase_re: NDArray
-    phase_im: NDArray
+    tables: NDArray
 
 
 class VectorsBuffers(NamedTuple):
@@ -55,20 +48,16 @@ class VectorsBuffers(NamedTuple):
 
 
 def vectors_plan(r: NDArray, signs: NDArray[np.int8], stride: int, dtype: np.dtype) -> VectorsPlan:
-    """Plan the product with circ(r) for an r of a multiple of `stride` numbers."""
-    rows = len(r) // stride
-    places = np.arange(rows) * stride - np.arange(stride)[:, None]
-    spectra = np.fft.fft(r[places % len(r)].astype(np.float64), axis=1).ravel() / rows
-    columns = column_plan(rows, dtype.name)
-    return VectorsPlan(
-        signs, stride, stride.bit_length() - 1, columns, spectra.real.astype(dtype), spectra.imag.astype(dtype)
-    )
+    """Plan the product with circ(r) for an r of a multiple of `2 stride` numbers."""
+    direct, mirrored = phase_spectra(r, 2 * stride, np.arange(2 * stride), (0, stride))
+    tables = np.stack([direct.T.real, direct.T.imag, mirrored.T.real, mirrored.T.imag], axis=-1)
+    return VectorsPlan(signs, stride, column_plan(len(direct), dtype.name), tables.astype(dtype).ravel())
 
 
 def vectors_buffers(plan: VectorsPlan, scratch: Scratch, dtype: np.dtype) -> VectorsBuffers:
     """Return this thread's memory for a product."""
     rows = plan.columns.rows
-    padded = (-(-rows // GROUP) * GROUP * WIDTH,)
+    padded = (-(-rows // LANES) * LANES * WIDTH,)
     shapes = ((GROUP, len(plan.signs)), (plan.stride * rows * WIDTH,), (rows * WIDTH,), padded, padded)
     named = zip(VectorsBuffers._fields, shapes, strict=True)
     return VectorsBuffers(*(scratch.array(name, shape, dtype) for name, shape in named))
@@ -125,70 +114,77 @@ def _load16(x, i, step, flips):  # type: ignore[no-untyped-def]
 
 
 class _Layout(NamedTuple):
-    """How number j of all vectors is placed among the transposed ones: phases of `rows` numbers one after the other."""
+    """Where number j of all vectors lies among the transposed ones: complex columns one after the other."""
 
     stride: int
     shift: int
+    """2 stride is 2 to this power."""
     rows: int
 
 
 @inline
 def _place(layout, j):  # type: ignore[no-untyped-def]
-    return ((j & (layout.stride - 1)) * layout.rows + (j >> layout.shift)) * WIDTH
+    q, row = (j & (2 * layout.stride - 1)) >> 1, j >> layout.shift
+    return (q * layout.rows + row) * WIDTH + (j & 1) * LANES
 
 
 @inline
-def _store16(phases, o, layout, j, v):  # type: ignore[no-untyped-def]
-    """Write the numbers j..j+15 of sixteen vectors to lanes o.. of the phases."""
-    store(phases, o + _place(layout, j), v[0])
-    store(phases, o + _place(layout, j + 1), v[1])
-    store(phases, o + _place(layout, j + 2), v[2])
-    store(phases, o + _place(layout, j + 3), v[3])
-    store(phases, o + _place(layout, j + 4), v[4])
-    store(phases, o + _place(layout, j + 5), v[5])
-    store(phases, o + _place(layout, j + 6), v[6])
-    store(phases, o + _place(layout, j + 7), v[7])
-    store(phases, o + _place(layout, j + 8), v[8])
-    store(phases, o + _place(layout, j + 9), v[9])
-    store(phases, o + _place(layout, j + 10), v[10])
-    store(phases, o + _place(layout, j + 11), v[11])
-    store(phases, o + _place(layout, j + 12), v[12])
-    store(phases, o + _place(layout, j + 13), v[13])
-    store(phases, o + _place(layout, j + 14), v[14])
-    store(phases, o + _place(layout, j + 15), v[15])
+def _store16(phases, layout, j, v):  # type: ignore[no-untyped-def]
+    """Write the numbers j..j+15 of sixteen vectors among the transposed ones."""
+    store(phases, _place(layout, j), v[0])
+    store(phases, _place(layout, j + 1), v[1])
+    store(phases, _place(layout, j + 2), v[2])
+    store(phases, _place(layout, j + 3), v[3])
+    store(phases, _place(layout, j + 4), v[4])
+    store(phases, _place(layout, j + 5), v[5])
+    store(phases, _place(layout, j + 6), v[6])
+    store(phases, _place(layout, j + 7), v[7])
+    store(phases, _place(layout, j + 8), v[8])
+    store(phases, _place(layout, j + 9), v[9])
+    store(phases, _place(layout, j + 10), v[10])
+    store(phases, _place(layout, j + 11), v[11])
+    store(phases, _place(layout, j + 12), v[12])
+    store(phases, _place(layout, j + 13), v[13])
+    store(phases, _place(layout, j + 14), v[14])
+    store(phases, _place(layout, j + 15), v[15])
 
 
 @njit(nogil=True, cache=True)
 def _transpose(X, first, plan, phases):  # type: ignore[no-untyped-def]
-    """Flip the signs of the vectors first..first+31 and transpose them; zeros follow up to the length of r."""
+    """Flip the signs of the vectors first..first+15 and transpose them; zeros follow up to the length of r."""
     d = X.shape[1]
     flat, signs = X.reshape(-1), plan.signs
-    layout = _Layout(plan.stride, plan.shift, plan.columns.rows)
+    shift = 1
+    while 1 << shift < 2 * plan.stride:
+        shift += 1
+    layout = _Layout(plan.stride, shift, plan.columns.rows)
     whole = d // LANES * LANES
-    for lanes in range(0, GROUP, LANES):
-        i = (first + lanes) * d
-        for j in range(0, whole, LANES):
-            v = _load16(flat, i + j, d, load_int8(signs, j, load(flat, i + j)))
-            _store16(phases, lanes, layout, j, _zip(_zip(_zip(_zip(v)))))
+    for j in range(0, whole, LANES):
+        i = first * d + j
+        v = _load16(flat, i, d, load_int8(signs, j, load(flat, i)))
+        _store16(phases, layout, j, _zip(_zip(_zip(_zip(v)))))
     for j in range(whole, d):
         for lane in range(GROUP):
             phases[_place(layout, j) + lane] = X[first + lane, j] * signs[j]
-    for j in range(d, layout.stride * layout.rows):
-        phases[_place(layout, j) : _place(layout, j) + WIDTH] = 0
+    for j in range(d, 2 * layout.stride * layout.rows):
+        phases[_place(layout, j) : _place(layout, j) + LANES] = 0
 
 
 @njit(nogil=True, cache=True)
 def _multiply_group(X, first, plan, buffers):  # type: ignore[no-untyped-def]
     """Return y of a group of vectors, transposed, real and imaginary parts swapped."""
-    rows, total, phase = plan.columns.rows, buffers.total, buffers.phase
+    rows, total, phase, tables = plan.columns.rows, buffers.total, buffers.phase, plan.tables
     _transpose(X, first, plan, buffers.phases)
-    for p in range(plan.stride):
-        own = buffers.phases[p * rows * WIDTH : (p + 1) * rows * WIDTH]
+    for q in range(plan.stride):
+        own = buffers.phases[q * rows * WIDTH : (q + 1) * rows * WIDTH]
         z = phase if column_fft(own, phase, plan.columns) else own
         for f in range(rows):
-            r = load_broadcast_planes(plan.phase_re, plan.phase_im, p * rows + f)
-            product = swap(load_split(z, f * WIDTH) * r)
-            if p > 0:
+            t = 4 * (q * rows + f)
+            a = complex_vector(load_broadcast(tables, t), load_broadcast(tables, t + 1))
+            b = complex_vector(load_broadcast(tables, t + 2), load_broadcast(tables, t + 3))
+            mirror = conj(load_split(z, (rows - f if f > 0 else 0) * WIDTH))
+            product = swap(multiply_add(b, mirror, a * load_split(z, f * WIDTH)))
+            if q > 0:
                 product = product + load_split(total, f * WIDTH)
             store_split(total, f * WIDTH, product)
     return buffers.other if column_fft(total, buffers.other, plan.columns) else total
@@ -207,7 +203,7 @@ def multiply_vectors(X, plan, buffers, out):  # type: ignore[no-untyped-def]
 
 
 def write_group(out, first, y):  # type: ignore[no-untyped-def]
-    """Write the values of vectors first..first+31, transposed, real and imaginary parts swapped."""
+    """Write the values of vectors first..first+15, transposed, real and imaginary parts swapped."""
     raise NotImplementedError("for compiled code only")
 
 
@@ -221,18 +217,18 @@ def _write_group(out, first, y):  # type: ignore[no-untyped-def]
 @njit(nogil=True, cache=True)
 def _write_values(values, first, y):  # type: ignore[no-untyped-def]
     for vector in range(first, min(first + GROUP, values.shape[0])):
-        lane = (vector - first + LANES) % GROUP
         for t in range(values.shape[1]):
-            values[vector, t] = y[t * WIDTH + lane]
+            part = 1 - t % 2  # they are swapped
+            values[vector, t] = y[t // 2 * WIDTH + part * LANES + vector - first]
 
 
 @njit(nogil=True, cache=True)
 def _write_signs(codes, n_bits, first, y):  # type: ignore[no-untyped-def]
-    words = np.empty(GROUP, np.uint32)
-    for t in range(0, n_bits, GROUP):
-        for bit in range(GROUP):
-            z = swap(load_split(y, (t + bit) * WIDTH))
-            words[bit] = sign_word(z.re, z.im)
+    words = np.empty(2 * LANES, np.uint32)
+    for t in range(0, n_bits, 2 * LANES):
+        for row in range(LANES):
+            z = swap(load_split(y, (t // 2 + row) * WIDTH))
+            words[2 * row], words[2 * row + 1] = sign_bits(z.re), sign_bits(z.im)
         _transpose_bits(words)
         for vector in range(first, min(first + GROUP, codes.shape[0])):
             write_bits(words[vector - first], t, n_bits, codes[vector])
@@ -243,7 +239,7 @@ def _transpose_bits(words):  # type: ignore[no-untyped-def]
     """Transpose a matrix of 32 x 32 bits: bit j of word i becomes bit i of word j."""
     width, mask = 16, np.uint32(0x0000FFFF)
     while width > 0:
-        for i in range(GROUP):
+        for i in range(2 * LANES):
             if i & width == 0:
                 a, b = words[i], words[i + width]
                 swapped = ((a >> np.uint32(width)) ^ b) & mask
