@@ -18,11 +18,12 @@ import numpy as np
 import pandas as pd
 import pyfftw
 import scipy.fft
-from cbe_bench.runner.timing import parse_dims
 
 from cbe_bench import CBERand
 from cbe_bench.core.cache import whole_file
-from cbe_bench.evaluators.timing import Candidate, in_turns
+from cbe_bench.core.progress import no_progress
+from cbe_bench.evaluators.timers import Candidate, interleaved
+from cbe_bench.evaluators.timing.config import parse_dims
 from cbe_bench.kernels import parallel
 from cbe_bench.kernels.parallel import blas_threads, pinned
 
@@ -111,7 +112,7 @@ def compare(d: int, batch: int, budget: float) -> pd.DataFrame:
         flipped = np.unpackbits(ours ^ job()).mean()  # type: ignore[operator]
         assert flipped < 1e-5, f"{name} disagrees in {flipped:.2%} of the bits"
     candidates = [Candidate(name, job, batch) for name, job in {**jobs, **peers, **other_embeddings(X)}.items()]
-    for _ in in_turns(candidates, budget, lambda share: None):
+    for _ in interleaved(candidates, budget, no_progress):
         pass
     ours_seconds = candidates[0].quartiles()[1]
     return pd.DataFrame(
@@ -172,7 +173,7 @@ def forms(d: int, budget: float) -> pd.DataFrame:
 def measured(jobs: dict[str, Job], vectors: int, budget: float) -> dict[str, float]:
     """Return the median microseconds a vector of each job."""
     candidates = [Candidate(name, job, vectors) for name, job in jobs.items()]
-    list(in_turns(candidates, budget, lambda share: None))
+    list(interleaved(candidates, budget, no_progress))
     return {candidate.name: 1e6 * candidate.quartiles()[1] for candidate in candidates}
 
 

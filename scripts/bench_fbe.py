@@ -16,7 +16,8 @@ import pandas as pd
 from scipy.sparse import csr_array
 
 from cbe_bench import FJLT, make_encoder
-from cbe_bench.evaluators.timing import Candidate, in_turns
+from cbe_bench.core.progress import no_progress
+from cbe_bench.evaluators.timers import Candidate, interleaved
 from cbe_bench.kernels.parallel import blas_threads, pinned
 
 METHODS = {
@@ -49,7 +50,7 @@ def measure(X: np.ndarray, n_bits: int, budget: float) -> list[dict[str, object]
         candidates.append(Candidate(label, partial(encoder.encode, X, check_input=False), len(X)))
         if label == "fjlt-1":
             candidates.append(by_scipy(encoder, len(X)))
-    list(in_turns(candidates, budget, lambda share: None))
+    list(interleaved(candidates, budget, no_progress))
     base = candidates[0].quartiles()[1]
     return [
         {

@@ -12,9 +12,10 @@ import click
 import faiss
 import fht_cpu
 import numpy as np
-from cbe_bench.runner.timing import parse_dims
 
-from cbe_bench.evaluators.timing import Candidate, in_turns
+from cbe_bench.core.progress import no_progress
+from cbe_bench.evaluators.timers import Candidate, interleaved
+from cbe_bench.evaluators.timing.config import parse_dims
 from cbe_bench.kernels.hadamard import fwht
 from cbe_bench.kernels.parallel import pinned
 
@@ -40,7 +41,7 @@ def main(dims: str, budget: float) -> None:
                 Candidate("fht_cpu", partial(fht_cpu.fht, theirs, num_threads=1), rows),
                 Candidate("faiss", partial(rotation.apply, X), 3 * rows),
             ]
-            list(in_turns(candidates, budget, lambda share: None))
+            list(interleaved(candidates, budget, no_progress))
             us = [1e6 * candidate.quartiles()[1] for candidate in candidates]
             print(f"{n:12,} {us[0]:13.2f} {us[1]:12.2f} {us[2]:12.2f} {us[1] / us[0]:7.2f}x {us[2] / us[0]:7.2f}x")
 

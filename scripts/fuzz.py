@@ -23,8 +23,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import fuzz_kinds
 import numpy as np
+from fuzzing.draw import change_bytes
+from fuzzing.kinds import KINDS
 
 from cbe_bench.core.errors import InputError
 
@@ -32,7 +33,6 @@ SECONDS = 20
 """Time of a case; its file is a few kilobytes."""
 MEMORY_BYTES = 2 << 30
 """Address space a case may take beyond what the process has when it starts."""
-INTERESTING = (0, 1, 2, 127, 128, 255, 65535, 1 << 20, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 62, (1 << 63) - 1)
 
 
 class Case(NamedTuple):
@@ -43,35 +43,10 @@ class Case(NamedTuple):
     detail: str
 
 
-def change_bytes(content: bytes, rng: np.random.Generator) -> bytes:
-    """Flip, overwrite, cut, insert or repeat some bytes; the ends of a file, where headers are, more often."""
-    data = bytearray(content)
-    for _ in range(rng.integers(1, 5)):
-        if not data:
-            break
-        size = len(data)
-        ends = (rng.integers(size), rng.integers(min(size, 256)), size - 1 - rng.integers(min(size, 256)))
-        at, way = int(ends[rng.integers(3)]), rng.integers(6)
-        if way <= 1:
-            data[at] ^= 1 << int(rng.integers(8))
-        elif way == 2:
-            width = int(rng.choice([1, 2, 4, 8]))
-            value = int(rng.choice(INTERESTING)) & ((1 << (8 * width)) - 1)
-            data[at : at + width] = value.to_bytes(width, str(rng.choice(["little", "big"])))[: size - at]
-        elif way == 3:
-            del data[at : at + int(rng.choice([1, 4, 64, size]))]
-        elif way == 4:
-            data[at:at] = rng.bytes(int(rng.choice([1, 4, 64])))
-        else:
-            start = int(rng.integers(size))
-            data[at : at + 32] = data[start : start + 32]
-    return bytes(data)
-
-
 def write_case(kind: str, number: int, seed: int, folder: Path) -> Path:
     """Write the file of a case: valid, changed in its structure, in its bytes, or in both."""
     rng = np.random.default_rng([seed, number, *kind.encode()])
-    known = fuzz_kinds.KINDS[kind]
+    known = KINDS[kind]
     path = folder / f"case-{number}{known.suffix}"
     change_structure, change_content = rng.random() < 0.6, rng.random() < 0.7
     known.write(path, rng, change_structure)
@@ -85,7 +60,7 @@ def run_case(kind: str, path: Path) -> tuple[str, str]:
     try:
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
-            fuzz_kinds.KINDS[kind].use(path)
+            KINDS[kind].use(path)
     except InputError as error:
         said = str(error)
         return ("refused" if said.isprintable() and path.stem in said else "unclear message"), said
@@ -96,7 +71,7 @@ def run_case(kind: str, path: Path) -> tuple[str, str]:
 
 def child(kind: str, first: int, last: int, seed: int, folder: Path) -> None:
     """Run cases, a line of JSON before and after each."""
-    fuzz_kinds.KINDS[kind].use(_valid(kind, folder))  # what is imported or compiled only once counts for no case
+    KINDS[kind].use(_valid(kind, folder))  # what is imported or compiled only once counts for no case
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     limit = pages * os.sysconf("SC_PAGE_SIZE") + MEMORY_BYTES
     resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
@@ -111,8 +86,8 @@ def child(kind: str, first: int, last: int, seed: int, folder: Path) -> None:
 
 
 def _valid(kind: str, folder: Path) -> Path:
-    path = folder / f"valid{fuzz_kinds.KINDS[kind].suffix}"
-    fuzz_kinds.KINDS[kind].write(path, np.random.default_rng(0), False)
+    path = folder / f"valid{KINDS[kind].suffix}"
+    KINDS[kind].write(path, np.random.default_rng(0), False)
     return path
 
 
@@ -145,14 +120,14 @@ def run_kind(kind: str, cases: int, seed: int, folder: Path) -> Iterator[Case]:
 def main() -> None:
     """Run the kinds asked for and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kind", action="append", choices=sorted(fuzz_kinds.KINDS), help="default: all")
+    parser.add_argument("--kind", action="append", choices=sorted(KINDS), help="default: all")
     parser.add_argument("--cases", type=int, default=1000, help="cases of each kind")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, help="write the files of wrong cases here")
     asked = parser.parse_args()
     print(f"{'kind':<14}{'tried':>8}{'read':>8}{'refused':>9}{'wrong':>7}  what was wrong", flush=True)
     any_wrong = False
-    for kind in asked.kind or list(fuzz_kinds.KINDS):
+    for kind in asked.kind or list(KINDS):
         outcomes: collections.Counter[str] = collections.Counter()
         wrong = []
         with tempfile.TemporaryDirectory() as folder:

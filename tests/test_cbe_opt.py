@@ -9,10 +9,11 @@ from scipy.linalg import circulant
 from cbe_bench import CBEOpt, CBERand, make_encoder
 from cbe_bench.core.errors import InputError
 from cbe_bench.core.resources import Resources
+from cbe_bench.encoders import _circulant_opt_statistics as statistics
+from cbe_bench.encoders._circulant_opt_solver import best_spectrum, objective, positive_root
+from cbe_bench.encoders._circulant_opt_statistics import CirculantStatistics
 from cbe_bench.encoders.pairs import given_pairs, labelled_pairs
-from cbe_bench.kernels import parallel, statistics
-from cbe_bench.kernels.cubic import best_spectrum, objective, positive_root
-from cbe_bench.kernels.statistics import CirculantStatistics
+from cbe_bench.kernels import parallel
 
 
 def frequency_objective(z, m, c, lam, d):

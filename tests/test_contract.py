@@ -103,6 +103,7 @@ def test_same_seed_same_code_other_seed_other_code(name, X):
     assert name in DRAWS_NOTHING or np.mean(np.unpackbits(one ^ other)) > 0.1
 
 
+@pytest.mark.filterwarnings("ignore::cbe_bench.encoders.diagnostics.CodeWarning")
 @pytest.mark.parametrize("name, d, n_bits", cases([64, 100], dims=[60, 64, 777]))
 def test_codes_do_not_depend_on_batches_or_threads(name, d, n_bits, rng):
     X = rng.standard_normal((601, d)).astype(np.float32)

@@ -235,8 +235,8 @@ def test_hd3_keeps_the_memory_it_works_in(rng):
     X = rng.standard_normal((2, 100)).astype(np.float32)
     encoder = HD3(random_state=0).fit(X)
     codes = encoder.encode(X)
-    before = encoder._memory().vector(128, np.float32)
-    assert encoder._memory().vector(128, np.float32) is before
+    before = encoder._memory().array("vector", (128,), np.float32)
+    assert encoder._memory().array("vector", (128,), np.float32) is before
     assert "_scratch" not in pickle.loads(pickle.dumps(encoder)).__dict__
     assert np.array_equal(encoder.encode(X), codes)
     assert encoder.project(X.astype(np.float64)).dtype == np.float64

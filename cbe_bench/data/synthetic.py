@@ -1,4 +1,4 @@
-"""A synthetic stand-in for VLAD features, for a machine where the real file is not.
+"""A synthetic surrogate of VLAD features, for a machine where the real file is not.
 
 A vector is made as a VLAD is: blocks of 128 dimensions, one for each visual word; words that an image does not
 show are all zero, some words and some images more often than others; the residuals of shown words depend on a
@@ -9,7 +9,7 @@ The constants were chosen so that zeros, tails, spectrum and neighbour distances
 photos; `scripts/compare_stand_in.py` shows how far they do.
 
 Rows are drawn in blocks of 256, each from its own seed, so any part of any size can be read in any order and a
-stand-in of 10 GB occupies no disk and no memory.
+surrogate of 10 GB occupies no disk and no memory.
 
 The values are the same bits on every machine: descriptions and what they are multiplied by are multiples of powers of
 two, so coarse that BLAS adds up their products exactly, and all else is drawn and computed one value at a time.
@@ -60,7 +60,7 @@ class SyntheticFeatures(Features):
     Parameters
     ----------
     name : str
-        What the stand-in stands for; two of different names have nothing in common.
+        What it is a surrogate of; two of different names have nothing in common.
     n_rows, n_features : int
         The shape.
     seed : int

@@ -4,6 +4,7 @@ from cbe_bench.encoders.base import Encoder
 from cbe_bench.encoders.making import make_encoder
 from cbe_bench.encoders.pca import PrincipalComponents
 from cbe_bench.encoders.precondition import Preconditioned
+from cbe_bench.encoders.rabitq import RaBitQ
 from cbe_bench.encoders.registry import encoder_classes, register
 from cbe_bench.encoders.saving import load_encoder
 from cbe_bench.encoders.thresholds import Thresholded
@@ -12,6 +13,7 @@ __all__ = [
     "Encoder",
     "Preconditioned",
     "PrincipalComponents",
+    "RaBitQ",
     "Thresholded",
     "encoder_classes",
     "load_encoder",

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from cbe_bench.encoders.base import N_TRAIN, Encoder
 from cbe_bench.encoders.state import Field, Shapes, sign_field
 from cbe_bench.kernels.bits import Codes, code_bytes
-from cbe_bench.kernels.fft.fourier import CirculantProduct
-from cbe_bench.kernels.fft.fourstep import LongCirculantProduct, circulant_product
+from cbe_bench.kernels.fft.circulant import CirculantProduct
+from cbe_bench.kernels.fft.circulant_long import LongCirculantProduct, circulant_product
 
 
 class CirculantEncoder(Encoder):

@@ -4,10 +4,10 @@ With X the learning rows, sign flips applied, and R = circ(r), the codes B and r
 
     ||B - X R'||^2 + lam ||R R' - I||^2
 
-in turns: B = sign(X R'), then the best r for that B. The latter falls apart into one problem for each frequency, which
-has a closed form (`kernels.cubic`), so both steps are exact and the objective never increases. A turn is one pass over
-the rows (`kernels.statistics`): it takes O(d) numbers from them, in O(N d log d). For k < d bits the other columns of B
-are zero; for k > d blocks are learned independently.
+alternately: B = sign(X R'), then the best r for that B. The latter is one independent problem for each frequency, with
+a closed form (`_circulant_opt_solver`), so both steps are exact and the objective never increases. An iteration is one
+pass over the rows (`_circulant_opt_statistics`): it takes O(d) numbers from them, in O(N d log d). For k < d bits the
+other columns of B are zero; for k > d blocks are learned independently.
 
 Pairs of rows known to be similar or dissimilar add mu N/(number of pairs) times the sum of ||R x_i - R x_j||^2 over the
 similar ones less that over the dissimilar ones: another weight for each frequency, nothing more.
@@ -20,13 +20,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cbe_bench.core.errors import InputError
+from cbe_bench.encoders._circulant_opt_solver import best_spectrum, objective
+from cbe_bench.encoders._circulant_opt_statistics import CirculantStatistics, spectrum_cache_bytes, statistics_bytes
 from cbe_bench.encoders.base import N_TRAIN, child_rng, register
 from cbe_bench.encoders.circulant_base import CirculantEncoder, draw_signs
 from cbe_bench.encoders.inputs import largest_magnitude
 from cbe_bench.encoders.pairs import Pairs, given_pairs, labelled_pairs
 from cbe_bench.encoders.state import Field, Shapes
-from cbe_bench.kernels.cubic import best_spectrum, objective
-from cbe_bench.kernels.statistics import CirculantStatistics, spectrum_cache_bytes, statistics_bytes
 
 _LARGEST_SIZE = 2.0**125
 """Numbers up to this magnitude, and down to its inverse, are in the range of single precision."""

@@ -9,6 +9,7 @@ one.
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from cbe_bench.core.errors import InputError
@@ -16,7 +17,8 @@ from cbe_bench.encoders.base import N_TRAIN, Encoder, register
 from cbe_bench.encoders.state import Field, Shapes, index_field, sign_field
 from cbe_bench.kernels.bits import Codes, code_bytes
 from cbe_bench.kernels.fft.toeplitz import ToeplitzBlocks, piece_lengths
-from cbe_bench.kernels.hadamard import Scratch, padded_length, sampled_transform
+from cbe_bench.kernels.hadamard import for_rows, padded_length, transform
+from cbe_bench.kernels.memory import Scratch
 from cbe_bench.kernels.parallel import slices
 
 _ROWS_PER_BIT = 1.3
@@ -100,7 +102,7 @@ class FBE(Encoder):
         return products[dtype.name]
 
     def _transformed(self, X: NDArray) -> NDArray:
-        return sampled_transform(X, self.signs_, self.places_, self.__dict__.setdefault("_scratch", Scratch()))
+        return _sampled_transform(X, self.signs_, self.places_, self.__dict__.setdefault("_scratch", Scratch()))
 
     def _project(self, X: NDArray) -> NDArray:
         out = np.empty((len(X), self.n_bits_), X.dtype)
@@ -138,3 +140,27 @@ class FBE(Encoder):
         _, length, pieces = piece_lengths(n, sizes.max())
         ffts = (pieces + len(sizes)) * 2.5 * length * np.log2(length + 1)
         return float(5 * (padded * np.log2(padded + 1) + ffts) + 8.0 * len(sizes) * pieces * length)
+
+
+def _sampled_transform(X: NDArray, signs: NDArray[np.int8], places: NDArray[np.int32], scratch: Scratch) -> NDArray:
+    """Return the values of H (signs * x) / sqrt(length) at some places, of each row x, zero-padded."""
+    out = np.empty((len(X), len(places)), X.dtype)
+    length = len(signs)
+
+    def some_rows(some: slice) -> None:
+        _sample_rows(X[some], signs, places, scratch.array("vector", (length,), X.dtype), out[some])
+
+    for_rows(some_rows, len(X), length)
+    return out
+
+
+@njit(nogil=True, cache=True)
+def _sample_rows(X, signs, places, x, out):  # type: ignore[no-untyped-def]
+    d, length = X.shape[1], x.shape[0]
+    scale = x.dtype.type(1 / np.sqrt(length))
+    for i in range(X.shape[0]):
+        x[:d] = X[i]
+        x[d:] = 0
+        transform(x, signs, 0, length)
+        for j in range(places.shape[0]):
+            out[i, j] = scale * x[places[j]]

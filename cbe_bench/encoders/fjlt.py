@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.errors import InputError
+from cbe_bench.encoders._fjlt_product import SparseMatrix, chunk_rows, multiply_transformed
 from cbe_bench.encoders.base import N_TRAIN, Encoder, child_rng, register
 from cbe_bench.encoders.state import Field, Shapes, index_field, sign_field
 from cbe_bench.kernels.bits import Codes, code_bytes
 from cbe_bench.kernels.hadamard import padded_length
+from cbe_bench.kernels.output import Signs, Values
 from cbe_bench.kernels.parallel import available_cores, for_slices
-from cbe_bench.kernels.simd.emit import LANES
-from cbe_bench.kernels.sparse import chunk_rows, multiply_transformed
+from cbe_bench.kernels.simd.vector import LANES
 
 _TILE_BITS = 64
 """Rows of P drawn from one seed."""
@@ -85,12 +86,12 @@ class FJLT(Encoder):
 
     def _project(self, X: NDArray) -> NDArray:
         out = np.empty((len(X), self.n_bits_), X.dtype)
-        multiply_transformed(X, self.signs_, self.columns_, self.entries_, out, np.empty((len(X), 0), np.uint8))
+        multiply_transformed(X, self.signs_, SparseMatrix(self.columns_, self.entries_), Values(out))
         return out
 
     def _encode(self, X: NDArray) -> Codes:
         codes = np.empty((len(X), code_bytes(self.n_bits_)), np.uint8)
-        multiply_transformed(X, self.signs_, self.columns_, self.entries_, np.empty((len(X), 0), X.dtype), codes)
+        multiply_transformed(X, self.signs_, SparseMatrix(self.columns_, self.entries_), Signs(codes, self.n_bits_))
         return codes
 
     def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:

@@ -8,12 +8,15 @@ the first k values are the code. More bits than that length come from further, i
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from cbe_bench.encoders.base import N_TRAIN, Encoder, child_rng, register
 from cbe_bench.encoders.state import Field, Shapes, sign_field
 from cbe_bench.kernels.bits import Codes, code_bytes
-from cbe_bench.kernels.hadamard import Scratch, padded_length, spin
+from cbe_bench.kernels.hadamard import EXCLUSIVE, for_rows, fwht, padded_length, transform
+from cbe_bench.kernels.memory import Scratch
+from cbe_bench.kernels.output import Output, Signs, Values, part_of, row_of, write_row
 
 _ROUNDS = 3
 
@@ -53,7 +56,7 @@ class HD3(Encoder):
         self._scratch = Scratch()
 
     def _memory(self) -> Scratch:
-        """Return the memory vectors are transformed in; made when first asked for, never saved."""
+        """Return the memory vectors are transformed in; allocated on first use, never saved."""
         scratch: Scratch = self.__dict__.setdefault("_scratch", Scratch())
         return scratch
 
@@ -62,7 +65,8 @@ class HD3(Encoder):
         length = self.signs_.shape[2]
         for block, signs in enumerate(self.signs_):
             part = out[:, block * length : (block + 1) * length]
-            spin(X, signs, part, np.empty((len(X), 0), np.uint8), part.shape[1], self._memory())
+            _spin(X, signs, Values(part), self._memory())
+        out *= X.dtype.type(1 / length)
         return out
 
     def _encode(self, X: NDArray) -> Codes:
@@ -74,7 +78,7 @@ class HD3(Encoder):
             n_bits = min(length, self.n_bits_ - block * length)
             first = block * length // 8
             part = codes[:, first : first + code_bytes(n_bits)]
-            spin(X, signs, np.empty((len(X), 0), X.dtype), part, n_bits, self._memory())
+            _spin(X, signs, Signs(part, n_bits), self._memory())
         return codes
 
     def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
@@ -89,3 +93,51 @@ class HD3(Encoder):
         """Estimate the cost of encoding one vector: three transforms a block, of additions only."""
         length = padded_length(n_features)
         return 5.0 * self._blocks(n_features) * _ROUNDS * length * np.log2(length + 1)
+
+
+def _spin(X: NDArray, signs: NDArray[np.int8], out: Output, scratch: Scratch) -> None:
+    """Write the first values of H D ... H D x, unnormalised, of each row x, zero-padded.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Vectors no longer than the transform.
+    signs : int8 array of shape (rounds, length)
+        The sign flips before each transform.
+    out : Values or Signs
+        Where the values, or their packed signs, go.
+    scratch : Scratch
+        Where vectors are transformed.
+    """
+    length = signs.shape[1]
+
+    def some_rows(some: slice) -> None:
+        _spin_rows(X[some], signs, scratch.array("vector", (length,), X.dtype), part_of(out, some))
+
+    if length < EXCLUSIVE:
+        for_rows(some_rows, len(X), length)
+        return
+    vector = scratch.array("vector", (length,), X.dtype)
+    for i, x in enumerate(X):
+        vector[: len(x)] = x
+        vector[len(x) :] = 0
+        for flips in signs:
+            fwht(vector[None], flips)
+        _write(part_of(out, slice(i, i + 1)), vector)
+
+
+@njit(nogil=True, cache=True)
+def _write(out, vector):  # type: ignore[no-untyped-def]
+    write_row(row_of(out, 0), vector)
+
+
+@njit(nogil=True, cache=True)
+def _spin_rows(X, signs, x, out):  # type: ignore[no-untyped-def]
+    d, length = X.shape[1], x.shape[0]
+    for i in range(X.shape[0]):
+        for j in range(d):
+            x[j] = X[i, j]
+        x[d:] = 0
+        for r in range(signs.shape[0]):
+            transform(x, signs[r], 0, length)
+        write_row(row_of(out, i), x)

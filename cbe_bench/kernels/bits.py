@@ -3,13 +3,11 @@
 This is ``np.packbits(..., bitorder="little")``, the layout of faiss ``IndexBinary``.
 """
 
-from typing import Any
-
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
 from numpy.typing import NDArray
+
+from cbe_bench.kernels.simd.vector import LANES, inline, load, sign_bits
 
 Codes = NDArray[np.uint8]
 
@@ -42,33 +40,30 @@ def prefix(codes: Codes, n_bits: int) -> Codes:
     return short
 
 
-@intrinsic
-def sign_mask(typing_context: Any, values: Any, first: Any) -> Any:
-    """Return the signs of the 32 values from position `first` on as a word, for compiled code.
+@inline
+def sign_word(u, v):  # type: ignore[no-untyped-def]
+    """Return the signs of two vectors as a word of 32 bits, for compiled code."""
+    return np.uint32(sign_bits(u)) | (np.uint32(sign_bits(v)) << np.uint32(LANES))
 
-    Said as one comparison of a vector, which is a handful of instructions on any processor; from a loop over bits
-    the compiler does not find it.
-    """
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, args[0])
-        element = context.get_data_type(signature.args[0].dtype)
-        vector = ir.VectorType(element, 32)
-        place = builder.bitcast(builder.gep(array.data, [args[1]]), vector.as_pointer())
-        loaded = builder.load(place, align=signature.args[0].dtype.bitwidth // 8)
-        return builder.bitcast(builder.fcmp_ordered(">=", loaded, ir.Constant(vector, None)), ir.IntType(32))
-
-    return types.uint32(values, types.intp), codegen
+@inline
+def write_bits(word, start, n_bits, code):  # type: ignore[no-untyped-def]
+    """Write thirty-two bits of a code from bit `start` on, or as many as belong to it."""
+    if start + 2 * LANES <= n_bits:
+        for byte in range(4):
+            code[start // 8 + byte] = np.uint8(word >> np.uint32(8 * byte))
+    else:
+        word &= (np.uint32(1) << np.uint32(n_bits - start)) - np.uint32(1)
+        for byte in range((n_bits - start + 7) // 8):
+            code[start // 8 + byte] = np.uint8(word >> np.uint32(8 * byte))
 
 
 @njit(nogil=True, cache=True)
 def pack_row(values, n_bits, code):  # type: ignore[no-untyped-def]
-    """Pack the signs of the first `n_bits` values into `code`, from compiled code."""
+    """Pack the signs of the first `n_bits` values into `code`, for compiled code."""
     words = n_bits // 32
     for word in range(words):
-        mask = sign_mask(values, 32 * word)
-        for byte in range(4):
-            code[4 * word + byte] = np.uint8(mask >> np.uint32(8 * byte))
+        write_bits(sign_word(load(values, 32 * word), load(values, 32 * word + LANES)), 32 * word, n_bits, code)
     for byte in range(4 * words, code.shape[0]):
         bits = 0
         for t in range(8 * byte, min(8 * byte + 8, n_bits)):

@@ -1,42 +1,24 @@
 """The fast Walsh-Hadamard transform, with sign flips before it: x -> H D x, unnormalised, in place.
 
 H is the Sylvester matrix, (-1)^(number of common bits of row and column). A vector is transformed by factors of
-eight, pieces that fit the cache first and whole, so that a long one passes through memory few times.
+eight, pieces that fit the cache first and completely, so that a long one passes through memory few times.
 """
-
-import threading
 
 import numpy as np
 from numba import njit
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
-from cbe_bench.kernels.bits import pack_row
-from cbe_bench.kernels.fft.fftw import aligned_empty
 from cbe_bench.kernels.parallel import for_slices, share_of
-from cbe_bench.kernels.simd.vector import LANES, hadamard2, hadamard4, hadamard8, hadamard_start
+from cbe_bench.kernels.simd.vector import LANES, constant, fma, inline, load, load_int8, shuffle, store
 
 _START = 8 * LANES
 """Numbers transformed by the first operation."""
 _CACHED = 1 << 15
 """Numbers that stay in cache."""
-_ALONE = 1 << 20
-"""Vectors from this length on have all threads to themselves."""
+EXCLUSIVE = 1 << 20
+"""Vectors from this length on are transformed one at a time, by all threads."""
 _TASK_VALUES = 1 << 18
 """Numbers worth a thread of their own."""
-
-
-class Scratch:
-    """Memory for one vector in work, kept between calls, for every thread its own."""
-
-    def __init__(self) -> None:
-        self._kept = threading.local()
-
-    def vector(self, length: int, dtype: DTypeLike) -> NDArray:
-        """Return this thread's memory, with whatever was left in it."""
-        kept: NDArray | None = getattr(self._kept, "vector", None)
-        if kept is None or len(kept) != length or kept.dtype != dtype:
-            kept = self._kept.vector = aligned_empty((length,), dtype)
-        return kept
 
 
 def padded_length(d: int) -> int:
@@ -45,9 +27,17 @@ def padded_length(d: int) -> int:
 
 
 def fwht(X: NDArray, signs: NDArray[np.int8] | None = None, block: int | None = None) -> None:
-    """Replace each row x of X by H (signs * x), on all cores; the length is a power of two.
+    """Replace each row x of X by H (signs * x), on all cores.
 
-    Or each block of a row, if the row is that of blocks of such a length.
+    Parameters
+    ----------
+    X : array of shape (n, length)
+        The rows, in C order, float32 or float64.
+    signs : int8 array of shape (length,)
+        The sign flips; none by default.
+    block : int
+        Transform each block of so many numbers of a row by itself: a power of two that divides the length. By default
+        the whole row, whose length must be a power of two.
     """
     if X.ndim != 2 or not X.flags.c_contiguous or X.dtype not in (np.float32, np.float64):
         raise ValueError(f"rows of float32 or float64 in C order are transformed, found {X.ndim}-d {X.dtype}")
@@ -56,14 +46,19 @@ def fwht(X: NDArray, signs: NDArray[np.int8] | None = None, block: int | None = 
     if block < 1 or block & (block - 1) or n % block:
         raise ValueError(f"the length must be a power of two, found {block} of {n}")
     flips = np.ones(n, np.int8) if signs is None else np.ascontiguousarray(signs, np.int8)
-    if block == n >= _ALONE:
+    if block == n >= EXCLUSIVE:
         for x in X:
-            _transform_alone(x, flips)
+            _transform_exclusively(x, flips)
     else:
-        for_slices(lambda some: _transform_rows(X[some], flips, block), len(X), share_of(len(X), _TASK_VALUES // n))
+        for_rows(lambda some: _transform_rows(X[some], flips, block), len(X), n)
 
 
-def _transform_alone(x: NDArray, signs: NDArray[np.int8]) -> None:
+def for_rows(work, n_rows: int, length: int) -> None:  # type: ignore[no-untyped-def]
+    """Call `work` on slices of rows to be transformed, from all threads."""
+    for_slices(work, n_rows, share_of(n_rows, _TASK_VALUES // length))
+
+
+def _transform_exclusively(x: NDArray, signs: NDArray[np.int8]) -> None:
     """Transform one long vector: its eighths, and then across them, on all threads."""
     eighth = len(x) // 8
 
@@ -85,9 +80,9 @@ def _transform_rows(X, signs, block):  # type: ignore[no-untyped-def]
             _transform_piece(flat, i * n + k, block, signs, k)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def transform(x, signs, start, n):  # type: ignore[no-untyped-def]
-    """Replace x[start : start + n] by H (signs * x), the signs from the same position on, from compiled code."""
+    """Replace x[start : start + n] by H (signs * x), the signs from the same position on, in compiled code."""
     _transform_piece(x, start, n, signs, start)
 
 
@@ -99,7 +94,7 @@ def _transform_piece(x, start, n, signs, k):  # type: ignore[no-untyped-def]
     cached = min(n, _CACHED)
     for piece in range(0, n, cached):
         for i in range(piece, piece + cached, _START):
-            hadamard_start(x, start + i, signs, k + i)
+            _transform_start(x, start + i, signs, k + i)
         done = _START
         while done < cached:
             factor = min(8, cached // done)
@@ -114,16 +109,104 @@ def _transform_piece(x, start, n, signs, k):  # type: ignore[no-untyped-def]
             done *= factor
 
 
-@njit(nogil=True, cache=True)
+@inline
+def _hadamard2(a, b):  # type: ignore[no-untyped-def]
+    return a + b, a - b
+
+
+@inline
+def _hadamard4(a, b, c, d):  # type: ignore[no-untyped-def]
+    sums, differences = _hadamard2(a + c, b + d), _hadamard2(a - c, b - d)
+    return sums[0], sums[1], differences[0], differences[1]
+
+
+@inline
+def _hadamard8(v):  # type: ignore[no-untyped-def]
+    """Return the transform across eight vectors."""
+    sums = _hadamard4(v[0] + v[4], v[1] + v[5], v[2] + v[6], v[3] + v[7])
+    differences = _hadamard4(v[0] - v[4], v[1] - v[5], v[2] - v[6], v[3] - v[7])
+    return sums + differences
+
+
+_swap1, _swap2, _swap4, _swap8 = (shuffle(lane ^ bit for lane in range(LANES)) for bit in (1, 2, 4, 8))
+_signs1, _signs2, _signs4, _signs8 = (
+    constant(-1.0 if lane & bit else 1.0 for lane in range(LANES)) for bit in (1, 2, 4, 8)
+)
+
+
+@inline
+def _within(v):  # type: ignore[no-untyped-def]
+    """Return the transform of the sixteen numbers of a vector: v[lane] becomes +-v[lane] + v[lane ^ bit]."""
+    v = fma(v, _signs1(v), _swap1(v, v))
+    v = fma(v, _signs2(v), _swap2(v, v))
+    v = fma(v, _signs4(v), _swap4(v, v))
+    return fma(v, _signs8(v), _swap8(v, v))
+
+
+@inline
+def _load_flipped(x, i, signs, k):  # type: ignore[no-untyped-def]
+    v = load(x, i)
+    return v * load_int8(signs, k, v)
+
+
+@inline
+def _load8(x, i, step):  # type: ignore[no-untyped-def]
+    return (
+        load(x, i),
+        load(x, i + step),
+        load(x, i + 2 * step),
+        load(x, i + 3 * step),
+        load(x, i + 4 * step),
+        load(x, i + 5 * step),
+        load(x, i + 6 * step),
+        load(x, i + 7 * step),
+    )
+
+
+@inline
+def _store8(x, i, step, v):  # type: ignore[no-untyped-def]
+    store(x, i, v[0])
+    store(x, i + step, v[1])
+    store(x, i + 2 * step, v[2])
+    store(x, i + 3 * step, v[3])
+    store(x, i + 4 * step, v[4])
+    store(x, i + 5 * step, v[5])
+    store(x, i + 6 * step, v[6])
+    store(x, i + 7 * step, v[7])
+
+
+@inline
+def _transform_start(x, i, signs, k):  # type: ignore[no-untyped-def]
+    """Flip the signs of the 128 numbers x[i:] by signs[k:] and transform them among themselves, in place."""
+    vectors = (
+        _within(_load_flipped(x, i, signs, k)),
+        _within(_load_flipped(x, i + LANES, signs, k + LANES)),
+        _within(_load_flipped(x, i + 2 * LANES, signs, k + 2 * LANES)),
+        _within(_load_flipped(x, i + 3 * LANES, signs, k + 3 * LANES)),
+        _within(_load_flipped(x, i + 4 * LANES, signs, k + 4 * LANES)),
+        _within(_load_flipped(x, i + 5 * LANES, signs, k + 5 * LANES)),
+        _within(_load_flipped(x, i + 6 * LANES, signs, k + 6 * LANES)),
+        _within(_load_flipped(x, i + 7 * LANES, signs, k + 7 * LANES)),
+    )
+    _store8(x, i, LANES, _hadamard8(vectors))
+
+
+@njit(nogil=True, cache=True, forceinline=True)
 def _across(x, start, step, factor, first, last):  # type: ignore[no-untyped-def]
     """Transform across `factor` neighbouring pieces of length `step`: their vectors first..last-1."""
     for i in range(start + first * LANES, start + last * LANES, LANES):
         if factor == 8:
-            hadamard8(x, i, step)
+            _store8(x, i, step, _hadamard8(_load8(x, i, step)))
         elif factor == 4:
-            hadamard4(x, i, step)
+            a, b, c, d = _hadamard4(load(x, i), load(x, i + step), load(x, i + 2 * step), load(x, i + 3 * step))
+            store(x, i, a)
+            store(x, i + step, b)
+            store(x, i + 2 * step, c)
+            store(x, i + 3 * step, d)
         else:
-            hadamard2(x, i, step)
+            a, b = _hadamard2(load(x, i), load(x, i + step))
+            store(x, i, a)
+            store(x, i + step, b)
 
 
 @njit(nogil=True, cache=True)
@@ -137,84 +220,3 @@ def _transform_short(x, start, n, signs, k):  # type: ignore[no-untyped-def]
                 a, b = x[i], x[i + half]
                 x[i], x[i + half] = a + b, a - b
         half *= 2
-
-
-def spin(
-    X: NDArray,
-    signs: NDArray[np.int8],
-    values: NDArray,
-    codes: NDArray[np.uint8],
-    n_values: int,
-    scratch: Scratch,
-) -> None:
-    """Write the first `n_values` of H D ... H D x of each row, zero-padded: real values, packed signs, or both.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        Vectors no longer than the transform.
-    signs : int8 array of shape (rounds, length)
-        The sign flips before each transform.
-    values : array of shape (n, n_values) or (n, 0)
-        Where real values go, divided by the length, if there is room for them.
-    codes : uint8 array of shape (n, bytes) or (n, 0)
-        Where packed signs go, if there is room for them.
-    scratch : Scratch
-        Where vectors are transformed.
-    """
-    length = signs.shape[1]
-
-    def some_rows(some: slice) -> None:
-        buffer = scratch.vector(length, X.dtype)
-        _spin_rows(X[some], signs, buffer, values[some], codes[some], n_values)
-
-    if length < _ALONE:
-        for_slices(some_rows, len(X), share_of(len(X), _TASK_VALUES // length))
-        return
-    whole = scratch.vector(length, X.dtype)[None]
-    for i, x in enumerate(X):
-        whole[0, : len(x)] = x
-        whole[0, len(x) :] = 0
-        for flips in signs:
-            fwht(whole, flips)
-        values[i] = whole[0, : values.shape[1]] / length
-        pack_row(whole[0], n_values if codes.shape[1] else 0, codes[i])
-
-
-@njit(nogil=True, cache=True)
-def _spin_rows(X, signs, x, values, codes, n_values):  # type: ignore[no-untyped-def]
-    d, length = X.shape[1], x.shape[0]
-    for i in range(X.shape[0]):
-        for j in range(d):
-            x[j] = X[i, j]
-        x[d:] = 0
-        for r in range(signs.shape[0]):
-            _transform_piece(x, 0, length, signs[r], 0)
-        for j in range(values.shape[1]):
-            values[i, j] = x[j] / length
-        if codes.shape[1]:
-            pack_row(x, n_values, codes[i])
-
-
-def sampled_transform(X: NDArray, signs: NDArray[np.int8], places: NDArray[np.int32], scratch: Scratch) -> NDArray:
-    """Return the values of H (signs * x) / sqrt(length) at some places, of each row x, zero-padded."""
-    out = np.empty((len(X), len(places)), X.dtype)
-    length = len(signs)
-
-    def some_rows(some: slice) -> None:
-        _sample_rows(X[some], signs, places, scratch.vector(length, X.dtype), out[some])
-
-    for_slices(some_rows, len(X), share_of(len(X), _TASK_VALUES // length))
-    return out
-
-
-@njit(nogil=True, cache=True)
-def _sample_rows(X, signs, places, x, out):  # type: ignore[no-untyped-def]
-    d, length = X.shape[1], x.shape[0]
-    scale = x.dtype.type(1 / np.sqrt(length))
-    for i in range(X.shape[0]):
-        x[:d] = X[i]
-        x[d:] = 0
-        _transform_piece(x, 0, length, signs, 0)
-        for j in range(places.shape[0]):
-            out[i, j] = scale * x[places[j]]

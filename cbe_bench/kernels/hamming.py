@@ -8,12 +8,12 @@ compared many times. Everything is exact, ties included: `top_k` orders equal di
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit, types, uint64
-from numba.extending import intrinsic
+from numba import njit, uint64
 from numpy.typing import NDArray
 
 from cbe_bench.kernels.bits import Codes
 from cbe_bench.kernels.parallel import for_slices, thread_count
+from cbe_bench.kernels.simd.calls import popcount
 
 _BLOCK_BYTES = 1 << 18
 """Bytes of database codes compared with all queries before the next are touched: half of a small L2 cache."""
@@ -29,16 +29,6 @@ _LOOK = 64
 
 _MOST_QUERIES = 256
 """Queries of one task: enough to amortise the reading of a block, few enough that counts stay small."""
-
-
-@intrinsic
-def popcount(typing_context, word):  # type: ignore[no-untyped-def]
-    """Return how many bits of a word are one, from compiled code."""
-
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        return builder.ctpop(args[0])
-
-    return types.uint64(types.uint64), codegen
 
 
 @njit(nogil=True, cache=True)
@@ -149,7 +139,7 @@ def _scan_counts(queries, codes, block, histogram):  # type: ignore[no-untyped-d
 
 @njit(nogil=True, cache=True)
 def _scan_inner(queries, codes, block, n_bits, inner):  # type: ignore[no-untyped-def]
-    """Write the inner products, as many rows as there is room for, of codes taken as -1 and +1."""
+    """Write the inner products, for each row of `inner`, of codes taken as -1 and +1."""
     out = np.empty((queries.shape[0], block), np.int32)
     by_word = np.empty((_SHORT_WORDS, block if queries.shape[1] <= _SHORT_WORDS else 0), np.uint64)
     for start in range(0, codes.shape[0], block):

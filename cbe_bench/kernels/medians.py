@@ -9,8 +9,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cbe_bench.kernels.bits import Codes
-from cbe_bench.kernels.hamming import popcount
 from cbe_bench.kernels.parallel import for_slices, share_of, slices
+from cbe_bench.kernels.simd.calls import popcount
 
 Blocks = NDArray[np.uint64]
 """Codes as words, of shape (codes, blocks, words): every block begins a word, and zero bits fill its last one."""

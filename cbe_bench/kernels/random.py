@@ -37,13 +37,13 @@ def gaussian_pairs(words):  # type: ignore[no-untyped-def]
     for i in range(len(words)):
         log = _log_of_share(int32(words[i] & uint64(0x7FFFFFFF)))
         radius = np.sqrt(float32(-2) * log)
-        turn = int32(words[i] >> uint64(32))
-        angle = float32(int32(turn << int32(2)) >> int32(2)) * float32(np.pi / 2**31)
+        bits = int32(words[i] >> uint64(32))
+        angle = float32(int32(bits << int32(2)) >> int32(2)) * float32(np.pi / 2**31)
         square = angle * angle
         sine = angle + angle * square * _polynomial(_SIN, square)
         cosine = float32(1) - square * float32(0.5) + square * square * _polynomial(_COS, square)
-        radius = -radius if turn < 0 else radius
-        across = turn & int32(1 << 30)
+        radius = -radius if bits < 0 else radius
+        across = bits & int32(1 << 30)
         out[0, i] = radius * (sine if across else cosine)
         out[1, i] = radius * (cosine if across else sine)
     return out

@@ -16,6 +16,7 @@ from cbe_bench.core.errors import InputError
 from cbe_bench.data.features import Features, Matrix
 from cbe_bench.data.formats.base import LABEL_NAMES, StoredFeatures, choose_part
 from cbe_bench.data.formats.checks import STREAMED, check_expansion, check_shape
+from cbe_bench.data.formats.parquet_footer import read_footer
 from cbe_bench.data.formats.registry import Append, reader, writer
 
 _USUAL_NAMES = ("features", "embedding", "embeddings", "vector", "vectors", "emb")
@@ -37,18 +38,17 @@ class ParquetFeatures(StoredFeatures):
 
     def _open(self) -> None:
         self._pa = _pyarrow(self.path, "reading")
+        footer = read_footer(self.path)
         self._file = self._pa.parquet.ParquetFile(self.path, page_checksum_verification=True)
         schema = self._file.schema_arrow
         lists = [field.name for field in schema if self._is_vector(field.type)]
         self._column = choose_part(self.path, lists, self.part, _USUAL_NAMES, "column")
         self._values = str(schema.field(self._column).type)
-        groups = [self._file.metadata.row_group(i) for i in range(self._file.num_row_groups)]
-        sizes = [group.num_rows for group in groups]
-        self.n_rows = self._file.metadata.num_rows
-        if min(sizes, default=0) < 0 or sum(sizes) != self.n_rows or not self.n_rows:
-            raise InputError(f"{self.path}: {self.n_rows:,} rows announced, {sum(sizes):,} in its row groups")
-        self._begin = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        self._check_size(groups)
+        self.n_rows = sum(footer.group_rows)
+        if min(footer.group_rows, default=0) < 0 or not self.n_rows:
+            raise InputError(f"{self.path}: has no rows")
+        self._begin = np.concatenate([[0], np.cumsum(footer.group_rows)]).astype(np.int64)
+        self._check_size(footer.n_values)
         self._cursor: Iterator[Matrix] | None = None
         self._batch, self._batch_first = np.empty((0, 0), np.float32), 0
         self._group = -1
@@ -61,15 +61,12 @@ class ParquetFeatures(StoredFeatures):
         is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
         return is_list and (types.is_floating(kind.value_type) or types.is_integer(kind.value_type))
 
-    def _check_size(self, groups: list[Any]) -> None:
+    def _check_size(self, n_values: Counter[str]) -> None:
         """Compare the values announced with the size of the file: runs of equal values take few bytes."""
-        size, totals = self.path.stat().st_size, Counter[str]()
-        for group in groups:
-            for column in (group.column(i) for i in range(group.num_columns)):
-                totals[column.path_in_schema.split(".")[0]] += column.num_values
-        check_expansion(self.path, f"column {self._column}", 8 * totals[self._column], size, STREAMED)
+        size = self.path.stat().st_size
+        check_expansion(self.path, f"column {self._column}", 8 * n_values[self._column], size, STREAMED)
         for name in LABEL_NAMES:
-            check_expansion(self.path, f"column {name}", 8 * totals[name], size)
+            check_expansion(self.path, f"column {name}", 8 * n_values[name], size)
 
     def _batches(self, group: int, n_rows: int) -> Iterator[Any]:
         """Yield the lists of a row group, so many at a time."""

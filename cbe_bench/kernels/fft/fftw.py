@@ -8,19 +8,20 @@ planning is not and is locked. Plans are made by measurement: seconds once, then
 import ctypes
 import hashlib
 import logging
+import os
 import threading
 import time
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from cbe_bench.core.cache import cache_directory, remember
 from cbe_bench.core.environment import describe
+from cbe_bench.kernels.memory import aligned_empty
+from cbe_bench.kernels.simd.calls import address, call
+from cbe_bench.kernels.simd.vector import inline
 
 logger = logging.getLogger(__name__)
 
@@ -32,33 +33,34 @@ _LARGEST_MEASURED = 1 << 18
 _planning = threading.RLock()
 
 
-class ComplexPlans(NamedTuple):
-    """Forward and inverse complex transforms of one length: addresses for `execute_plan`."""
+def _renew_lock() -> None:
+    """Replace the lock: in a child process, nobody would release one that was held at the fork."""
+    global _planning
+    _planning = threading.RLock()
 
-    execute: int
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
+
+
+class ComplexPlans(NamedTuple):
+    """Forward and inverse complex transforms of one length: addresses of plans and of the function that runs them."""
+
+    function: int
     forward: int
     inverse: int
 
 
-@intrinsic
-def execute_plan(typing_context, function, plan, source, target):  # type: ignore[no-untyped-def]
-    """Call fftw_execute_dft(plan, source, target), all of them addresses, from compiled code."""
-
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        pointer = ir.IntType(8).as_pointer()
-        callee = ir.FunctionType(ir.VoidType(), [pointer] * 3).as_pointer()
-        values = [builder.inttoptr(a, pointer) for a in args[1:]]
-        builder.call(builder.inttoptr(args[0], callee), values)
-        return context.get_dummy_value()
-
-    return types.void(types.intp, types.intp, types.intp, types.intp), codegen
+@inline
+def forward(plans, z, i, out, o):  # type: ignore[no-untyped-def]
+    """Write the transform of z[i:], interleaved complex numbers, to out[o:], in compiled code."""
+    call(plans.function, plans.forward, address(z, i), address(out, o))
 
 
-def aligned_empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
-    """Return an uninitialised array aligned as the plans expect."""
-    import pyfftw
-
-    return pyfftw.empty_aligned(shape, dtype=dtype, n=64)
+@inline
+def inverse(plans, z, i, out, o):  # type: ignore[no-untyped-def]
+    """Write the inverse transform of z[i:], without the factor 1/n, to out[o:], in compiled code."""
+    call(plans.function, plans.inverse, address(z, i), address(out, o))
 
 
 @cache
@@ -70,13 +72,13 @@ def complex_plans(length: int, dtype: str) -> ComplexPlans:
         a, b = (aligned_empty((length,), library.complex) for _ in range(2))
         flags = _MEASURE if length <= _LARGEST_MEASURED else _ESTIMATE
         start = time.perf_counter()
-        forward, inverse = (library.plan(length, a, b, way, flags) for way in (_FORWARD, _BACKWARD))
+        plans = [library.plan(length, a, b, way, flags) for way in (_FORWARD, _BACKWARD)]
         seconds = time.perf_counter() - start
         if seconds > 0.05:
             level = logging.WARNING if seconds > 1 else logging.INFO
             logger.log(level, "planned the FFT of length %d, once for this machine, in %.1f s", length, seconds)
             library.write_wisdom()
-        return ComplexPlans(library.execute, forward, inverse)
+        return ComplexPlans(library.execute, *plans)
 
 
 class _Library:
@@ -114,20 +116,14 @@ class _Library:
         except OSError:
             return
         if not self._get("import_wisdom_from_string")(ctypes.c_char_p(text)):
-            logger.warning("%s: not FFTW wisdom of this version; ignored, plans are made anew", path)
+            logger.warning("%s: not FFTW wisdom of this version; ignored, plans are made again", path)
 
     def write_wisdom(self) -> None:
         self.read_wisdom()  # another process may have added to it meanwhile
-        export = self._get("export_wisdom_to_string")
-        export.restype = ctypes.c_void_p
-        address = export()
-        try:
-            text = ctypes.string_at(address)
-        finally:
-            free = ctypes.CDLL(None).free
-            free.argtypes = [ctypes.c_void_p]
-            free(address)
-        remember(self.wisdom_file(), text)
+        characters: list[bytes] = []
+        write = ctypes.CFUNCTYPE(None, ctypes.c_char, ctypes.c_void_p)(lambda byte, _: characters.append(byte))
+        self._get("export_wisdom")(write, None)
+        remember(self.wisdom_file(), b"".join(characters))
 
 
 def good_length(least: int, multiple: int = 2) -> int:

@@ -3,26 +3,45 @@
 T[i, j] = g[i - j + n - 1] for a vector g of n + m - 1 numbers. One circulant matrix around T would have a length of
 n + m - 1 and give n - 1 values that nobody asks for. So y is cut into pieces of about 3m numbers: every piece is
 transformed once, at a length of about 4m, for all B matrices; for each of these the products of the spectra are
-added up over the pieces, and a single transform back gives its m values. As in `fourier`, the real numbers of a
-piece are taken in pairs, as half as many complex ones.
+added up over the pieces, and a single transform back gives its m values. As in `packed_real`, the real numbers of a
+piece are transformed as half as many complex ones.
 """
 
-import threading
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cbe_bench.kernels.bits import pack_row
-from cbe_bench.kernels.fft.fftw import aligned_empty, complex_plans, execute_plan, good_length
-from cbe_bench.kernels.fft.fourier import tables
+from cbe_bench.kernels.fft.fftw import ComplexPlans, complex_plans, forward, good_length, inverse
+from cbe_bench.kernels.fft.packed_real import Spectrum, multiply_spectrum, tables
+from cbe_bench.kernels.memory import Scratch
+from cbe_bench.kernels.output import Output, Values, part_of, row_of, signs_output, write_row
 from cbe_bench.kernels.parallel import for_slices, share_of
-from cbe_bench.kernels.simd.vector import LANES, combine
+from cbe_bench.kernels.simd.vector import LANES, inline
 
 _TRANSFORM_ROWS = 4
 """Length of a transform for each row of a matrix."""
 _TASK_VALUES = 1 << 16
 """Values worth a thread of their own."""
+
+
+class _Plan(NamedTuple):
+    """What the products of one vector need."""
+
+    piece: int
+    sizes: NDArray[np.int64]
+    tables: NDArray
+    fft: ComplexPlans
+
+
+class _Buffers(NamedTuple):
+    """Spectra of all pieces, their total, one piece, all results."""
+
+    spectra: NDArray
+    total: NDArray
+    piece: NDArray
+    results: NDArray
 
 
 class ToeplitzBlocks:
@@ -42,101 +61,76 @@ class ToeplitzBlocks:
 
     def __init__(self, generators: NDArray, n: int, sizes: NDArray[np.int64], dtype: type | np.dtype) -> None:
         self.dtype = np.dtype(dtype)
-        self._sizes = sizes
         m = generators.shape[1] - n + 1
-        self._piece, self.length, self.pieces = piece_lengths(n, m)
-        self._tables = np.empty((len(generators), self.pieces, 4, self.length // 2), self.dtype)
-        for g, block in zip(generators.astype(np.float64), self._tables, strict=True):
-            padded = np.concatenate([np.zeros(self.pieces * self._piece - n), g])  # columns beyond the last
+        piece, self.length, self.pieces = piece_lengths(n, m)
+        spectra = np.empty((len(generators), self.pieces, 4, self.length // 2), self.dtype)
+        for g, block in zip(generators.astype(np.float64), spectra, strict=True):
+            padded = np.concatenate([np.zeros(self.pieces * piece - n), g])  # columns beyond the last
             for p, table in enumerate(block):
-                middle = (self.pieces - p) * self._piece - 1
+                middle = (self.pieces - p) * piece - 1
                 column = np.zeros(self.length)
                 column[:m] = padded[middle : middle + m]
-                column[self.length - self._piece + 1 :] = padded[middle - self._piece + 1 : middle]
+                column[self.length - piece + 1 :] = padded[middle - piece + 1 : middle]
                 table[:] = tables(column)
-        self._memory = threading.local()
+        self._plan = _Plan(piece, sizes, spectra, complex_plans(self.length // 2, self.dtype.name))
+        self._scratch = Scratch()
 
     def project(self, Y: NDArray, out: NDArray) -> None:
-        """Write the values of all matrices for each row of Y."""
-        self._run(Y, out, np.empty((len(Y), 0), np.uint8))
+        """Write the values of all matrices for each row of Y, of shape (rows, n), to `out`."""
+        self._multiply(Y, Values(out))
 
     def encode(self, Y: NDArray, out: NDArray[np.uint8]) -> None:
-        """Write the signs of all values for each row of Y as packed bits."""
-        self._run(Y, np.empty((len(Y), 0), self.dtype), out)
+        """Write the signs of all values for each row of Y, of shape (rows, n), to `out` as packed bits."""
+        self._multiply(Y, signs_output(out, int(self._plan.sizes.sum())))
 
-    def _run(self, Y: NDArray, values: NDArray, codes: NDArray[np.uint8]) -> None:
-        plans = complex_plans(self.length // 2, self.dtype.name)
-
+    def _multiply(self, Y: NDArray, out: Output) -> None:
         def work(part: slice) -> None:
-            sizes = (self._piece, self._sizes)
-            _multiply_rows(Y[part], *sizes, self._tables, *plans, *self._scratch(), values[part], codes[part])
+            _multiply_rows(Y[part], self._plan, self._buffers(), part_of(out, part))
 
         for_slices(work, len(Y), share_of(len(Y), _TASK_VALUES // Y.shape[1]))
 
-    def _scratch(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-        """Return this thread's memory, kept between calls: spectra of pieces, their total, one piece, a result."""
-        mine = self._memory.__dict__
-        if "spectra" not in mine:
-            stride = -(-(self.length + 2) // LANES) * LANES
-            mine["spectra"] = aligned_empty((self.pieces, stride), self.dtype)
-            mine["total"] = aligned_empty((stride,), self.dtype)
-            mine["piece"] = aligned_empty((stride,), self.dtype)
-            mine["whole"] = np.empty(self._sizes.sum(), self.dtype)
-        return mine["spectra"], mine["total"], mine["piece"], mine["whole"]
+    def _buffers(self) -> _Buffers:
+        """Return this thread's memory."""
+        width = -(-(self.length + 2) // LANES) * LANES
+        shapes = ((self.pieces, width), (width,), (width,), (int(self._plan.sizes.sum()),))
+        named = zip(_Buffers._fields, shapes, strict=True)
+        return _Buffers(*(self._scratch.array(name, shape, self.dtype) for name, shape in named))
 
 
 def piece_lengths(n: int, m: int) -> tuple[int, int, int]:
-    """Return the length of a piece of y, of its transform, and the number of pieces."""
+    """Return the length of a piece of y, the length of its transform, and the number of pieces."""
     length = good_length(min(_TRANSFORM_ROWS * m, n + m - 1))
     piece = min(n, length - m + 1)
     return piece, length, -(-n // piece)
 
 
-@njit(nogil=True, cache=True)
-def _add_product(z, tables, out, add):  # type: ignore[no-untyped-def]
-    """Add the product with the spectrum z, which repeats its first bin at the end, or begin with it."""
-    half = tables.shape[1]
-    whole = half // LANES * LANES
-    ar, ai, br, bi = tables[0], tables[1], tables[2], tables[3]
-    for k in range(0, whole, LANES):
-        combine(z, 2 * k, z, 2 * (half - k - LANES + 1), ar, ai, br, bi, k, out, 2 * k, add)
-    for k in range(whole, half):
-        zr, zi = z[2 * k], z[2 * k + 1]
-        cr, ci = z[2 * (half - k)], z[2 * (half - k) + 1]
-        real = ar[k] * zr - ai[k] * zi + br[k] * cr + bi[k] * ci
-        imag = ar[k] * zi + ai[k] * zr + bi[k] * cr - br[k] * ci
-        out[2 * k] = real + out[2 * k] if add else real
-        out[2 * k + 1] = imag + out[2 * k + 1] if add else imag
-
-
-@njit(nogil=True, cache=True)
-def _transform_pieces(y, piece, half, execute, forward, x, spectra):  # type: ignore[no-untyped-def]
-    n = y.shape[0]
+@inline
+def _transform_pieces(y, plan, x, spectra):  # type: ignore[no-untyped-def]
+    n, half = y.shape[0], plan.tables.shape[3]
     for p in range(spectra.shape[0]):
-        count = min(piece, n - p * piece)
-        x[:count] = y[p * piece : p * piece + count]
+        count = min(plan.piece, n - p * plan.piece)
+        x[:count] = y[p * plan.piece : p * plan.piece + count]
         x[count:] = 0
         z = spectra[p]
-        execute_plan(execute, forward, x.ctypes.data, z.ctypes.data)
+        forward(plan.fft, x, 0, z, 0)
         z[2 * half], z[2 * half + 1] = z[0], z[1]
 
 
 @njit(nogil=True, cache=True)
-def _multiply_rows(  # type: ignore[no-untyped-def]
-    Y, piece, sizes, tables, execute, forward, inverse, spectra, total, x, whole, values, codes
-):
-    """Multiply every row; write real values or packed signs, whichever there is room for."""
-    half = tables.shape[3]
+def _multiply_rows(Y, plan, buffers, out):  # type: ignore[no-untyped-def]
+    n_blocks, n_pieces, half = plan.tables.shape[0], plan.tables.shape[1], plan.tables.shape[3]
+    tables, spectra, width = plan.tables.reshape(-1), buffers.spectra.reshape(-1), buffers.spectra.shape[1]
+    piece, results, total = buffers.piece, buffers.results, buffers.total[: 2 * half]
     for i in range(Y.shape[0]):
-        _transform_pieces(Y[i], piece, half, execute, forward, x, spectra)
+        _transform_pieces(Y[i], plan, piece, buffers.spectra)
         first = 0
-        for b in range(tables.shape[0]):
-            for p in range(tables.shape[1]):
-                _add_product(spectra[p], tables[b, p], total, p > 0)
-            execute_plan(execute, inverse, total.ctypes.data, x.ctypes.data)
-            whole[first : first + sizes[b]] = x[: sizes[b]]
-            first += sizes[b]
-        if values.shape[1]:
-            values[i] = whole
-        if codes.shape[1]:
-            pack_row(whole, whole.shape[0], codes[i])
+        for b in range(n_blocks):
+            t = 4 * half * n_pieces * b
+            multiply_spectrum(Spectrum(spectra, 0, half), tables, t, total, False)
+            for p in range(1, n_pieces):
+                multiply_spectrum(Spectrum(spectra, p * width, half), tables, t + 4 * half * p, total, True)
+            inverse(plan.fft, total, 0, piece, 0)
+            last = first + plan.sizes[b]
+            results[first:last] = piece[: plan.sizes[b]]
+            first = last
+        write_row(row_of(out, i), results)

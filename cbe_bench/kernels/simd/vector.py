@@ -1,252 +1,236 @@
-"""Complex arithmetic sixteen numbers at a time, for compiled loops.
+"""Vectors of sixteen real numbers as values of compiled code, with the few operations that kernels are made of.
 
-Complex numbers lie in memory as pairs of reals, and the mirror image of a spectrum is read backwards; compilers
-find no vector code for loops over either. Here the few operations that the circulant product needs are written as
-vector operations outright. They fit any processor: the compiler cuts the sixteen into what it has.
+    v = load(x, i)              x[i : i + 16]
+    store(x, i, v)              x[i : i + 16] = v
+    u + v, u - v, u * v, -v     lane by lane; either operand of + - * may be a real number
+    fma(u, v, w)                u v + w, rounded once where the processor can
+    shuffle(lanes)(u, v)        lanes picked from the thirty-two of u and v
+    prefetch(x, i)              bring x[i : i + 16] into the cache
+    sign_bits(v)                v >= 0, a bit for each lane
 
-Sixteen columns that are transformed together are kept *parted*: sixteen real parts, then sixteen imaginary parts.
-All positions `i`, `o`, ... count real numbers.
+They fit any processor: the compiler cuts the sixteen lanes into what it has. Arrays are one-dimensional, contiguous
+and of float32 or float64; positions count numbers and are not checked.
 """
 
+import operator
+from collections.abc import Iterable
 from typing import Any
 
 from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
+from numba import njit, types
+from numba.extending import intrinsic, models, overload, register_model
 
-from cbe_bench.kernels.simd.emit import LANES, WIDTH, Code
+LANES = 16
+"""Numbers of a vector."""
+
+inline = njit(nogil=True, forceinline=True)
+"""Compile a function of vectors into its callers."""
+
+_INT32 = ir.IntType(32)
+
+
+class Vector(types.Type):
+    """The type of a vector of sixteen numbers of one type."""
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = dtype
+        super().__init__(name=f"vector({dtype})")
+
+
+@register_model(Vector)
+class _VectorModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, vector: Vector) -> None:
+        element = manager.lookup(vector.dtype).get_value_type()
+        super().__init__(manager, vector, ir.VectorType(element, LANES))
+
+
+def _address(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
+    data = context.make_array(array_type)(context, builder, array).data
+    vector = ir.VectorType(context.get_data_type(array_type.dtype), LANES)
+    return builder.bitcast(builder.gep(data, [index]), vector.as_pointer())
+
+
+def _bytes(dtype: Any) -> int:
+    return int(dtype.bitwidth) // 8
+
+
+def _in_all_lanes(builder: Any, number: Any) -> Any:
+    empty = ir.Constant(ir.VectorType(number.type, LANES), ir.Undefined)
+    first = builder.insert_element(empty, number, _INT32(0))
+    return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(_INT32, LANES), [0] * LANES))
 
 
 @intrinsic
-def combine(typing_context, z, i, mirror, j, direct_re, direct_im, mirrored_re, mirrored_im, k, out, o, add):  # type: ignore[no-untyped-def]
-    """out[o:] (+)= direct[k:] * z[i:] + mirrored[k:] * conj(mirror[j:] read backwards).
-
-    `mirror[j:]` holds the sixteen to be read backwards; with `add`, what is in `out` is added.
-    """
+def load(typing_context, x, i):  # type: ignore[no-untyped-def]
+    """Return x[i : i + 16]."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        code = Code(context, builder, signature, args)
-        own = code.part(code.reals(0, args[1], WIDTH))
-        image = code.part(code.reals(2, args[3], WIDTH), backwards=True)
-        direct = code.reals(4, args[8]), code.reals(5, args[8])
-        mirrored = code.reals(6, args[8]), code.reals(7, args[8])
-        total = code.pair(code.add(code.product(direct, own), code.product(mirrored, image, conjugate=True)))
-        before = builder.select(args[11], code.reals(9, args[10], WIDTH), ir.Constant(total.type, None))
-        code.store(9, args[10], code.plus(total, before))
+        return builder.load(_address(context, builder, signature.args[0], *args), align=_bytes(x.dtype))
+
+    return Vector(x.dtype)(x, types.intp), codegen
+
+
+@intrinsic
+def load_int8(typing_context, x, i, like):  # type: ignore[no-untyped-def]
+    """Return x[i : i + 16] of an int8 array as numbers of the type of the vector `like`."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        loaded = builder.load(_address(context, builder, signature.args[0], *args[:2]), align=1)
+        return builder.sitofp(loaded, args[2].type)
+
+    return like(x, types.intp, like), codegen
+
+
+@intrinsic
+def load_broadcast(typing_context, x, i):  # type: ignore[no-untyped-def]
+    """Return x[i] in all lanes; nothing may ever write to x while compiled code runs."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        loaded = builder.load(builder.gep(data, [args[1]]), align=_bytes(x.dtype))
+        loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return _in_all_lanes(builder, loaded)
+
+    return Vector(x.dtype)(x, types.intp), codegen
+
+
+@intrinsic
+def store(typing_context, x, i, v):  # type: ignore[no-untyped-def]
+    """Write x[i : i + 16] = v."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        builder.store(args[2], _address(context, builder, signature.args[0], *args[:2]), align=_bytes(x.dtype))
         return context.get_dummy_value()
 
-    at = types.intp
-    tables = (direct_re, direct_im, mirrored_re, mirrored_im)
-    return types.void(z, at, mirror, at, *tables, at, out, at, types.boolean), codegen
+    return types.void(x, types.intp, v), codegen
 
 
 @intrinsic
-def multiply_mirrored(  # type: ignore[no-untyped-def]
-    typing_context, z, p, out, i, z_image, p_image, out_image, j, far_re, far_im, k, real, imag
-):
-    """Multiply a spectrum by another, sixteen frequencies and, read backwards, their mirror images at once.
-
-    Both are of real numbers taken in pairs: with Z = z[i:], Z~ = conj(z_image[j:]) and likewise P,
-    out[i:] = P Z - q and out_image[j:] = conj(P~ Z~ - q), where q = (1 + w) / 4 (P - P~) (Z - Z~) and
-    w = far[k:] * (real + i imag).
-    """
+def broadcast(typing_context, number, like):  # type: ignore[no-untyped-def]
+    """Return a number in all lanes of a vector of the type of `like`."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        code = Code(context, builder, signature, args)
-        i, j, k = args[3], args[7], args[10]
-        own_z, own_p = (code.part(code.reals(array, i, WIDTH)) for array in (0, 1))
-        image_z, image_p = (code.conjugate(code.part(code.reals(array, j, WIDTH), backwards=True)) for array in (4, 5))
-        w = code.product((code.reals(8, k), code.reals(9, k)), (code.everywhere(args[11]), code.everywhere(args[12])))
-        quarter, one = (ir.Constant(w[0].type, [value] * LANES) for value in (0.25, 1.0))
-        factor = code.times(code.plus(w[0], one), quarter), code.times(w[1], quarter)
-        q = code.product(factor, code.product(code.subtract(own_p, image_p), code.subtract(own_z, image_z)))
-        code.store(2, i, code.pair(code.subtract(code.product(own_p, own_z), q)))
-        image = code.conjugate(code.subtract(code.product(image_p, image_z), q))
-        code.store(6, j, code.pair(image, backwards=True))
-        return context.get_dummy_value()
+        return _in_all_lanes(builder, args[0])
 
-    at = types.intp
-    arrays = (z, p, out, at, z_image, p_image, out_image, at)
-    return types.void(*arrays, far_re, far_im, at, z.dtype, z.dtype), codegen
+    return like(like.dtype, like), codegen
 
 
-@intrinsic
-def flip(typing_context, x, i, signs, out, o):  # type: ignore[no-untyped-def]
-    """out[o:] = x[i:] * signs[i:], parted; the signs are bytes."""
+def _arithmetic(function: Any, instruction: str) -> None:
+    """Define + - or * of vectors, and of a vector and a number."""
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        code = Code(context, builder, signature, args)
-        code.store_parted(
-            3, args[4], code.part(code.times(code.reals(0, args[1], WIDTH), code.bytes(2, args[1], WIDTH)))
-        )
-        return context.get_dummy_value()
-
-    at = types.intp
-    return types.void(x, at, signs, out, at), codegen
-
-
-@intrinsic
-def part(typing_context, z, i, out, o):  # type: ignore[no-untyped-def]
-    """out[o:] = z[i:], from pairs to parted."""
-
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        code = Code(context, builder, signature, args)
-        code.store_parted(2, args[3], code.part(code.reals(0, args[1], WIDTH)))
-        return context.get_dummy_value()
-
-    at = types.intp
-    return types.void(z, at, out, at), codegen
-
-
-@intrinsic
-def turn(typing_context, z, i, near_re, near_im, k, real, imag, out, o):  # type: ignore[no-untyped-def]
-    """out[o:] = z[i:] * near[k:] * (real + i imag), from parted to pairs."""
-
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        code = Code(context, builder, signature, args)
-        near = code.reals(2, args[4]), code.reals(3, args[4])
-        angle = code.product(near, (code.everywhere(args[5]), code.everywhere(args[6])))
-        code.store(7, args[8], code.pair(code.product(code.parted(0, args[1]), angle)))
-        return context.get_dummy_value()
-
-    at = types.intp
-    return types.void(z, at, near_re, near_im, at, z.dtype, z.dtype, out, at), codegen
-
-
-@intrinsic
-def turn_back(typing_context, z, i, near_re, near_im, k, real, imag, out, o):  # type: ignore[no-untyped-def]
-    """out[o:] = z[i:] * conj(near[k:] * (real + i imag)), from pairs to parted, real and imaginary parts exchanged.
-
-    So exchanged before and after, a forward transform is the inverse one.
-    """
-
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        code = Code(context, builder, signature, args)
-        near = code.reals(2, args[4]), code.reals(3, args[4])
-        angle = code.product(near, (code.everywhere(args[5]), code.everywhere(args[6])))
-        turned = code.product(code.part(code.reals(0, args[1], WIDTH)), angle, conjugate=True)
-        code.store_parted(7, args[8], turned[::-1])
-        return context.get_dummy_value()
-
-    at = types.intp
-    return types.void(z, at, near_re, near_im, at, z.dtype, z.dtype, out, at), codegen
-
-
-@intrinsic
-def exchanged_signs(typing_context, z, i):  # type: ignore[no-untyped-def]
-    """Return the signs of z[i:], parted and exchanged, as a word in the order of pairs."""
-
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        code = Code(context, builder, signature, args)
-        pairs = code.pair(code.parted(0, args[1])[::-1])
-        return builder.bitcast(builder.fcmp_ordered(">=", pairs, ir.Constant(pairs.type, None)), ir.IntType(WIDTH))
-
-    return types.uint32(z, types.intp), codegen
-
-
-@intrinsic
-def exchanged_pairs(typing_context, z, i, out, o):  # type: ignore[no-untyped-def]
-    """out[o:] = z[i:], from parted and exchanged to pairs."""
-
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        code = Code(context, builder, signature, args)
-        code.store(2, args[3], code.pair(code.parted(0, args[1])[::-1]))
-        return context.get_dummy_value()
-
-    at = types.intp
-    return types.void(z, at, out, at), codegen
-
-
-def _hadamard(radix: int) -> Any:
-    def hadamard(typing_context, x, i, step):  # type: ignore[no-untyped-def]
+    @intrinsic
+    def lanewise(typing_context, u, v):  # type: ignore[no-untyped-def]
         def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-            code = Code(context, builder, signature, args)
-            places = [args[1]]
-            for _ in range(radix - 1):
-                places.append(builder.add(places[-1], args[2]))
-            values = code.sums_and_differences([code.reals(0, place) for place in places])
-            for place, value in zip(places, values, strict=True):
-                code.store(0, place, value)
-            return context.get_dummy_value()
+            return getattr(builder, instruction)(*args)
 
-        at = types.intp
-        return types.void(x, at, at), codegen
+        return u(u, v), codegen
 
-    return intrinsic(hadamard)
+    @overload(function, jit_options={"forceinline": True})
+    def of_vectors(u, v):  # type: ignore[no-untyped-def]
+        if isinstance(u, Vector) and isinstance(v, Vector):
+            return lambda u, v: lanewise(u, v)
+        if isinstance(u, Vector) and isinstance(v, types.Number):
+            return lambda u, v: lanewise(u, broadcast(v, u))
+        if isinstance(u, types.Number) and isinstance(v, Vector):
+            return lambda u, v: lanewise(broadcast(u, v), v)
+        return None
 
 
-hadamard2, hadamard4, hadamard8 = _hadamard(2), _hadamard(4), _hadamard(8)
-"""Walsh-Hadamard transform across vectors: of x[i:], x[i + step:], ..., sixteen numbers each, in place."""
+for _function, _instruction in ((operator.add, "fadd"), (operator.sub, "fsub"), (operator.mul, "fmul")):
+    _arithmetic(_function, _instruction)
 
 
 @intrinsic
-def hadamard_start(typing_context, x, i, signs, k):  # type: ignore[no-untyped-def]
-    """Flip the signs of the 128 numbers x[i:] by the bytes signs[k:] and transform them among themselves, in place."""
+def _negative(typing_context, v):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.fneg(args[0])
+
+    return v(v), codegen
+
+
+@overload(operator.neg, jit_options={"forceinline": True})
+def _negative_of_vector(v):  # type: ignore[no-untyped-def]
+    return (lambda v: _negative(v)) if isinstance(v, Vector) else None
+
+
+@intrinsic
+def fma(typing_context, u, v, w):  # type: ignore[no-untyped-def]
+    """Return u v + w, rounded once where the processor can."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        code = Code(context, builder, signature, args)
-        places = [code.shift(args[1], LANES * number) for number in range(8)]
-        values = []
-        for number, place in enumerate(places):
-            flips = code.bytes(2, code.shift(args[3], LANES * number), LANES)
-            values.append(code.within(code.times(code.reals(0, place), flips)))
-        for place, value in zip(places, code.sums_and_differences(values), strict=True):
-            code.store(0, place, value)
-        return context.get_dummy_value()
+        product = builder.fmul(args[0], args[1], flags=("contract",))
+        return builder.fadd(product, args[2], flags=("contract",))
 
-    at = types.intp
-    return types.void(x, at, signs, at), codegen
+    return u(u, v, w), codegen
+
+
+def shuffle(lanes: Iterable[int]) -> Any:
+    """Return the operation (u, v) -> lanes of both: 0..15 are those of u, 16..31 those of v."""
+    mask = ir.Constant(ir.VectorType(_INT32, LANES), list(lanes))
+
+    @intrinsic
+    def pick(typing_context, u, v):  # type: ignore[no-untyped-def]
+        def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+            return builder.shuffle_vector(args[0], args[1], mask)
+
+        return u(u, v), codegen
+
+    return pick
+
+
+def constant(numbers: Iterable[float]) -> Any:
+    """Return the operation v -> the vector of sixteen fixed numbers, of the type of v."""
+    fixed = list(numbers)
+
+    @intrinsic
+    def vector(typing_context, like):  # type: ignore[no-untyped-def]
+        def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+            return ir.Constant(args[0].type, fixed)
+
+        return like(like), codegen
+
+    return vector
 
 
 def _prefetching(write: int) -> Any:
-    def fetch(typing_context, z, i):  # type: ignore[no-untyped-def]
+    @intrinsic
+    def prefetch(typing_context, x, i):  # type: ignore[no-untyped-def]
         def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-            byte = ir.IntType(8).as_pointer()
-            word = ir.IntType(32)
-            function = builder.module.declare_intrinsic(
-                "llvm.prefetch", [byte], ir.FunctionType(ir.VoidType(), [byte, word, word, word])
-            )
-            array = context.make_array(signature.args[0])(context, builder, args[0])
-            start = builder.bitcast(builder.gep(array.data, [args[1]]), byte)
-            for line in range(0, WIDTH * signature.args[0].dtype.bitwidth // 8, 64):
+            pointer = ir.IntType(8).as_pointer()
+            kind = ir.FunctionType(ir.VoidType(), [pointer, _INT32, _INT32, _INT32])
+            function = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
+            start = builder.bitcast(_address(context, builder, signature.args[0], *args), pointer)
+            for line in range(0, LANES * _bytes(x.dtype), 64):
                 place = builder.gep(start, [ir.Constant(ir.IntType(64), line)])
-                builder.call(function, [place, ir.Constant(word, write), ir.Constant(word, 2), ir.Constant(word, 1)])
+                builder.call(function, [place, _INT32(write), _INT32(2), _INT32(1)])
             return context.get_dummy_value()
 
-        return types.void(z, types.intp), codegen
+        return types.void(x, types.intp), codegen
 
-    return intrinsic(fetch)
-
-
-fetch_to_read, fetch_to_write = _prefetching(0), _prefetching(1)
-"""Ask for the thirty-two numbers z[i:] to be brought into the cache; there need be no such place."""
+    return prefetch
 
 
-def _butterfly(radix: int) -> Any:
-    def butterfly(typing_context, z, i, step_in, out, o, step_out, twiddle_re, twiddle_im, t):  # type: ignore[no-untyped-def]
-        def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-            code = Code(context, builder, signature, args)
-            source, target = args[1], args[4]
-            values = []
-            for _ in range(radix):
-                values.append(code.parted(0, source))
-                source = builder.add(source, args[2])
-            for number, value in enumerate(code.transform(values)):
-                if number:
-                    at_twiddle = code.shift(args[8], number - 1)
-                    value = code.product(value, (code.scalar(6, at_twiddle), code.scalar(7, at_twiddle)))
-                code.store_parted(3, target, value)
-                target = builder.add(target, args[5])
-            return context.get_dummy_value()
-
-        at = types.intp
-        return types.void(z, at, at, out, at, at, twiddle_re, twiddle_im, at), codegen
-
-    return intrinsic(butterfly)
+prefetch, prefetch_to_write = _prefetching(0), _prefetching(1)
+"""Bring x[i : i + 16] into the cache, to read it or to write there; the array may end before."""
 
 
-butterfly4 = _butterfly(4)
-"""One butterfly of a transform down parted columns: four rows of z, `step_in` apart, to rows of out."""
+@intrinsic
+def sign_bits(typing_context, v):  # type: ignore[no-untyped-def]
+    """Return v >= 0 as a word of sixteen bits, the first lane in the lowest."""
 
-butterfly8 = _butterfly(8)
-"""As `butterfly4`, with eight rows."""
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        nonnegative = builder.fcmp_ordered(">=", args[0], ir.Constant(args[0].type, None))
+        return builder.bitcast(nonnegative, ir.IntType(LANES))
+
+    return types.uint16(v), codegen
+
+
+@intrinsic
+def signs(typing_context, v):  # type: ignore[no-untyped-def]
+    """Return +1 where v >= 0 and -1 elsewhere."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        zero, one, minus_one = (ir.Constant(args[0].type, [value] * LANES) for value in (0.0, 1.0, -1.0))
+        return builder.select(builder.fcmp_ordered(">=", args[0], zero), one, minus_one)
+
+    return v(v), codegen

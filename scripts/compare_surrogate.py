@@ -10,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from cbe_bench.reports.figures import drawing_style, save_figure
 from matplotlib.figure import Figure
 
 from cbe_bench.core.cache import whole_file
+from cbe_bench.core.report import save_figure
+from cbe_bench.core.style import drawing_style
 from cbe_bench.data.features import Features
 from cbe_bench.data.formats import open_features
 from cbe_bench.data.images.dense_sift import DESCRIPTOR

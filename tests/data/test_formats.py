@@ -14,6 +14,7 @@ from cbe_bench.cli import main
 from cbe_bench.core.errors import InputError
 from cbe_bench.data.formats import open_features
 from cbe_bench.data.formats.convert import convert
+from cbe_bench.data.formats.parquet_footer import read_footer
 from cbe_bench.data.ground_truth import stated_neighbours, true_neighbours
 from cbe_bench.data.inspect import inspect
 from cbe_bench.data.splits import PROTOCOLS, make_split
@@ -340,6 +341,19 @@ def test_half_precision_is_converted_in_slices(tmp_path, monkeypatch, rng):
     with open_features(tmp_path / "x.npy") as features:
         assert np.array_equal(features.read(rows), X[rows].astype(np.float32))
         assert np.array_equal(features.read(np.arange(100)), X.astype(np.float32))
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.6"])
+def test_the_footer_is_read_as_pyarrow_reads_it(version, tmp_path, rng):
+    lists = [None if i % 7 == 0 else list(range(i % 5)) for i in range(300)]
+    table = pa.table({"emb": lists, "label": [str(i) for i in range(300)], "a": [i % 2 == 0 for i in range(300)]})
+    pq.write_table(table, tmp_path / "x.parquet", row_group_size=20, version=version, write_page_index=True)
+    found = read_footer(tmp_path / "x.parquet")
+    metadata = pq.ParquetFile(tmp_path / "x.parquet").metadata
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    assert found.group_rows == [group.num_rows for group in groups] == [20] * 15
+    for i, name in enumerate(("emb", "label", "a")):
+        assert found.n_values[name] == sum(group.column(i).num_values for group in groups)
 
 
 def test_parquet_rows_are_read_in_any_order(tmp_path, monkeypatch, rng):

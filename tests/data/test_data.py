@@ -290,7 +290,7 @@ def test_truth_is_cached_by_content(tmp_path, rng, fresh_cache, monkeypatch):
     assert not np.array_equal(true_neighbours(other, 10), first)
 
 
-def test_stand_in_is_seeded_streamed_and_like_vlad():
+def test_synthetic_rows_are_seeded_streamed_and_like_vlad():
     features = SyntheticFeatures("x", 1000, 5120, seed=1)
     whole = features.read(np.arange(1000))
     np.testing.assert_allclose(np.linalg.norm(whole, axis=1), 1, atol=1e-5)
@@ -306,7 +306,7 @@ def test_stand_in_is_seeded_streamed_and_like_vlad():
     assert len(features.labels()) == 1000
 
 
-def test_neighbours_of_the_stand_in_share_its_labels():
+def test_synthetic_neighbours_share_labels():
     features = SyntheticFeatures("x", 3000, 1280)
     X, labels = features.read(np.arange(3000)), features.labels()
     scores = X @ X.T

@@ -8,12 +8,13 @@ import tarfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import h5py
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from fuzzing.draw import DIMS, DTYPES, NUMBERS, ROWS, change_arrays, change_bytes, change_text, matrix, odd_array, pick
+from fuzzing.hdf5 import write_ann, write_h5, write_sparse_h5
 from numpy.random import Generator
 from scipy import sparse
 
@@ -21,11 +22,8 @@ from cbe_bench.data.formats import open_features
 from cbe_bench.data.inspect import inspect
 from cbe_bench.kernels.parallel import slices
 
-ROWS, DIMS = 12, 5
 MOST_BYTES = 1 << 24
 """Values read of one file: those of a large and valid one need not all be seen."""
-NUMBERS = (-(1 << 63), -1, 0, 1, 5, 11, 12, 13, 255, 1 << 20, (1 << 31) - 1, 1 << 31, 1 << 40, (1 << 63) - 1)
-DTYPES = ("<f2", "<f4", ">f4", "<f8", "<i1", "<u8", "<c8", "?", "S3", "<U2", "<M8[s]", "V7", "<f4,<i4", "S0")
 
 
 class Kind(NamedTuple):
@@ -47,24 +45,6 @@ def use_features(path: Path) -> None:
         at_once = max(1, (1 << 22) // (4 * features.n_features))
         for part in slices(min(features.n_rows, max(1, MOST_BYTES // (4 * features.n_features))), at_once):
             features.read(np.arange(part.start, part.stop))
-
-
-def pick(rng: Generator, choices: Any) -> Any:
-    """Draw one of some choices."""
-    return choices[int(rng.integers(len(choices)))]
-
-
-def matrix(rng: Generator) -> np.ndarray:
-    """Draw a small matrix of whole numbers, which every format can hold."""
-    return rng.integers(0, 9, (ROWS, DIMS)).astype(np.float32)
-
-
-def odd_array(rng: Generator) -> np.ndarray:
-    """Draw an array of any type, shape and content."""
-    shape = pick(rng, [(), (0,), (3,), (ROWS,), (ROWS + 1,), (ROWS, DIMS), (0, 5), (2, 3, 4)])
-    if rng.random() < 0.5:
-        return np.full(shape, pick(rng, NUMBERS), np.int64)
-    return np.zeros(shape, pick(rng, DTYPES))
 
 
 def write_npy(path: Path, rng: Generator, change: bool) -> None:
@@ -112,20 +92,8 @@ def write_csv(path: Path, rng: Generator, change: bool) -> None:
 
 
 def save_arrays(path: Path, arrays: dict[str, np.ndarray], rng: Generator, change: bool) -> None:
-    """Write a `.npz` file, with arrays left out, replaced, renamed or holding other values."""
-    arrays = {name: np.asarray(array) for name, array in arrays.items()}
-    for _ in range(rng.integers(1, 3) if change else 0):
-        name, way = pick(rng, list(arrays)), rng.integers(5)
-        if way == 0:
-            arrays[name] = odd_array(rng)
-        elif way == 1 and len(arrays) > 1:
-            del arrays[name]
-        elif way == 2:
-            arrays[pick(rng, ["features", "labels", "shape", "data", "../x", "a\n"])] = arrays[name]
-        elif arrays[name].size and arrays[name].dtype.kind in "iuf":
-            changed = arrays[name].astype(np.int64 if arrays[name].dtype.kind in "iu" else np.float64)
-            changed.flat[int(rng.integers(changed.size))] = pick(rng, NUMBERS)
-            arrays[name] = changed
+    """Write a `.npz` file, compressed or not."""
+    arrays = change_arrays(arrays, rng) if change else arrays
     (np.savez_compressed if rng.random() < 0.5 else np.savez)(path, **arrays)
 
 
@@ -142,86 +110,6 @@ def write_sparse_npz(path: Path, rng: Generator, change: bool) -> None:
     arrays = {name: getattr(X, name) for name in names}
     form = pick(rng, ["csr", "csc", "coo", "dia", "bsr"]) if change and rng.random() < 0.2 else form
     save_arrays(path, {**arrays, "shape": np.array(X.shape), "format": np.array(form.encode())}, rng, change)
-
-
-def write_h5(path: Path, rng: Generator, change: bool) -> None:
-    """Write features and labels, chunked and compressed or not."""
-    chunked = {"chunks": (4, 3), "compression": pick(rng, ["gzip", "lzf", None])}
-    with h5py.File(path, "w", libver=pick(rng, ["earliest", "latest"])) as file:
-        file.create_dataset("features", data=matrix(rng), **(chunked if rng.random() < 0.5 else {}))
-        file["labels"] = np.arange(ROWS)
-        file.attrs.update(strings(rng, {"kind": "user", "source": "here", "recipe": "{}"}))
-        if change:
-            change_hdf5(file, rng, ["features", "labels"])
-
-
-def write_ann(path: Path, rng: Generator, change: bool) -> None:
-    """Write a file as ann-benchmarks does."""
-    with h5py.File(path, "w") as file:
-        file["train"], file["test"] = matrix(rng), matrix(rng)[:4]
-        file["neighbors"] = rng.integers(0, ROWS, (4, 3)).astype(np.int32)
-        file.attrs.update(strings(rng, {"distance": "angular", "point_type": "float"}))
-        if change:
-            change_hdf5(file, rng, ["train", "test", "neighbors"])
-
-
-def write_sparse_h5(path: Path, rng: Generator, change: bool) -> None:
-    """Write sparse rows in a group."""
-    X = sparse.random(ROWS, DIMS, 0.4, "csr", np.float32, rng)
-    with h5py.File(path, "w") as file:
-        group = file.create_group("features")
-        group["data"], group["indices"], group["indptr"] = X.data, X.indices, X.indptr
-        group.attrs["shape"] = X.shape if not change or rng.random() < 0.7 else [pick(rng, NUMBERS) for _ in range(2)]
-        if change:
-            change_hdf5(file, rng, ["features/data", "features/indices", "features/indptr", "features"])
-
-
-def strings(rng: Generator, attributes: dict[str, str]) -> dict[str, Any]:
-    """Return attributes as strings of fixed length, or of variable length now and then: these take a child process."""
-    variable = rng.random() < 0.02
-    return {name: value if variable else np.bytes_(value) for name, value in attributes.items()}
-
-
-def change_hdf5(file: Any, rng: Generator, keys: list[str]) -> None:
-    """Replace a dataset by something else of its name, or an attribute by something else."""
-    key, way = pick(rng, keys), int(rng.integers(9))
-    if way <= 1 and isinstance(file.get(key), h5py.Dataset):
-        values = file[key][()].astype(np.int64)
-        values.flat[int(rng.integers(values.size))] = pick(rng, NUMBERS)
-        del file[key]
-        file[key] = values
-        return
-    if way == 8:
-        where = file[key] if rng.random() < 0.5 else file
-        where.attrs[pick(rng, ["shape", "kind", "point_type", "odd\n"])] = pick(
-            rng,
-            [
-                np.bytes_("{" * 99),
-                b"\xff\xfe",
-                [1, 2, 3],
-                np.zeros(2000),
-                file.ref,
-                np.bytes_("float"),
-                np.array([b"a", b"b"]),
-            ],
-        )
-        return
-    del file[key]
-    shape = pick(rng, [(1 << 40, 5), (12, 1 << 40), (0, 5), (12,), (12, 5, 1), (1 << 20, 1 << 10)])
-    if way == 2:
-        file[key] = pick(rng, [h5py.SoftLink("/" + key), h5py.ExternalLink("/etc/passwd", "/x"), h5py.SoftLink("/no")])
-    elif way == 3:
-        file.create_group(key)[key] = 1
-    elif way == 4:
-        file.create_dataset(key, shape, "f4", chunks=True, compression="gzip")
-    elif way == 5:
-        file.create_dataset(key, (ROWS, DIMS), "f4", external=[("/etc/passwd", 0, 4 * ROWS * DIMS)])
-    elif way == 6 and rng.random() < 0.2:  # takes a child process
-        layout = h5py.VirtualLayout((ROWS, DIMS), "f4")
-        layout[:] = h5py.VirtualSource("/etc/passwd", "x", (ROWS, DIMS))
-        file.create_virtual_dataset(key, layout)
-    else:
-        file[key] = pick(rng, [b"text", h5py.Empty("f4"), np.zeros((12, 5), "f4,f4"), np.array([file.ref] * 12), 1.5])
 
 
 def write_parquet(path: Path, rng: Generator, change: bool) -> None:
@@ -258,8 +146,6 @@ def tiny_sets(rng: Generator) -> dict[str, bytes]:
 
 def write_archive(path: Path, rng: Generator, change: bool) -> None:
     """Write an archive of images as a tar, a zip or a Debian package; members may be damaged inside a sound archive."""
-    from fuzz import change_bytes
-
     members = tiny_sets(rng)
     for name in list(members) if change else []:
         if rng.random() < 0.5:
@@ -305,21 +191,26 @@ def use_archive(path: Path) -> None:
 
 
 def write_encoder(path: Path, rng: Generator, change: bool) -> None:
-    """Write a fitted encoder; change its arrays or the text of its description."""
+    """Write a fitted encoder; change its arrays or the text of its description, with a checksum that fits again."""
     from cbe_bench.encoders import encoder_classes, make_encoder
 
     name = pick(rng, sorted(encoder_classes()))
     X = np.random.default_rng(0).standard_normal((40, 16)).astype(np.float32)
     make_encoder(name, n_bits=8, random_state=0).fit(X, np.arange(40) % 2).save(path)
-    if change:
-        with np.load(path) as stored:
-            arrays = dict(stored)
-        for key, array in arrays.items():
-            if array.dtype.kind == "U" and rng.random() < 0.3:
-                text = str(array)
-                at = int(rng.integers(len(text)))
-                arrays[key] = np.array(text[:at] + pick(rng, ["9", "-", '"', "{", "null"]) + text[at + 1 :])
-        save_arrays(path, arrays, rng, bool(rng.random() < 0.7))
+    if not change:
+        return
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    checked = arrays.pop("__sha256__", None) is not None
+    if rng.random() < 0.4:
+        arrays["__head__"] = change_text(arrays["__head__"], rng)
+    else:
+        arrays = change_arrays(arrays, rng)
+    if checked:
+        from cbe_bench.encoders.saving import _checksum
+
+        arrays["__sha256__"] = _checksum({key: np.ascontiguousarray(array) for key, array in arrays.items()})
+    np.savez(path, **arrays)
 
 
 def use_encoder(path: Path) -> None:

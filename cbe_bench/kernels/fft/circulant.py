@@ -1,0 +1,116 @@
+"""The circulant product: y = circ(r) (s * x) for many rows x, to real values or straight to packed signs.
+
+circ(r)[i, j] = r[(i - j) mod d], so y is the circular convolution of r with s * x. For even d, one row is two complex
+transforms of half its length (`packed_real`), on buffers that stay in cache between the sign flip at one end and the
+packing of bits at the other. An odd d, or one with a large prime factor, becomes a product of a longer, even length:
+x padded by zeros, r extended periodically. `circulant_long` is for rows too long for the cache.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from cbe_bench.kernels.fft.fftw import ComplexPlans, complex_plans, forward, good_length, has_small_factors, inverse
+from cbe_bench.kernels.fft.packed_real import Spectrum, multiply_spectrum, periodic_extension, tables
+from cbe_bench.kernels.memory import Scratch
+from cbe_bench.kernels.output import Output, Values, part_of, row_of, signs_output, write_row
+from cbe_bench.kernels.parallel import for_slices, share_of
+
+_TASK_VALUES = 1 << 18
+"""Values of X worth a thread of their own: about half a millisecond of work."""
+
+
+class _Plan(NamedTuple):
+    """What the product of one row needs."""
+
+    signs: NDArray
+    tables: NDArray
+    bins: int
+    full: ComplexPlans
+    folded: ComplexPlans
+
+
+class CirculantProduct:
+    """Multiply rows by circ(r) diag(signs).
+
+    Parameters
+    ----------
+    r : array of shape (d,)
+        First column of the circulant matrix.
+    signs : array of shape (d,)
+        The sign flips, -1 and +1.
+    dtype : float32 or float64
+        Precision of the product.
+    stride : int
+        Compute every stride-th value only; d must be a multiple of twice the stride.
+    """
+
+    def __init__(self, r: NDArray, signs: NDArray, dtype: type | np.dtype = np.float32, stride: int = 1) -> None:
+        self.dtype = np.dtype(dtype)
+        self.length = d = len(r)
+        if d % 2 or not has_small_factors(d):
+            if stride > 1:
+                raise ValueError(f"every {stride}th value needs an even d with small factors, found {d}")
+            self.length = good_length(2 * d - 1)
+            r = periodic_extension(r, self.length)
+        half = self.length // 2
+        self._plan = _Plan(
+            np.ascontiguousarray(signs, self.dtype),
+            tables(np.asarray(r, np.float64), stride).astype(self.dtype).ravel(),
+            half // stride,
+            complex_plans(half, self.dtype.name),
+            complex_plans(half // stride, self.dtype.name),
+        )
+        self._scratch = Scratch()
+
+    def project(self, X: NDArray, out: NDArray) -> None:
+        """Write the first values of the product of each row.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            The rows.
+        out : array of shape (n, k)
+            Where the values go.
+        """
+        self._multiply(X, Values(out))
+
+    def encode(self, X: NDArray, n_bits: int, out: NDArray[np.uint8]) -> None:
+        """Write the signs of the first `n_bits` values of the product of each row.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            The rows.
+        n_bits : int
+            Bits of a code.
+        out : uint8 array of shape (n, bytes of a code)
+            Where the packed bits go.
+        """
+        self._multiply(X, signs_output(out, n_bits))
+
+    def _multiply(self, X: NDArray, out: Output) -> None:
+        X = np.ascontiguousarray(X, self.dtype)
+
+        def work(part: slice) -> None:
+            a, b = (self._scratch.array(name, (self.length + 2,), self.dtype) for name in "ab")
+            _multiply_rows(X[part], self._plan, a, b, part_of(out, part))
+
+        for_slices(work, len(X), share_of(len(X), _TASK_VALUES // self.length))
+
+
+@njit(nogil=True, cache=True)
+def _multiply_rows(X, plan, a, b, out):  # type: ignore[no-untyped-def]
+    d, half = X.shape[1], plan.tables.shape[0] // 4
+    folded = a[: 2 * plan.bins]
+    for i in range(X.shape[0]):
+        for j in range(d):
+            a[j] = X[i, j] * plan.signs[j]
+        a[d:] = 0
+        forward(plan.full, a, 0, b, 0)
+        b[2 * half], b[2 * half + 1] = b[0], b[1]
+        multiply_spectrum(Spectrum(b, 0, half), plan.tables, 0, folded, False)
+        inverse(plan.folded, a, 0, b, 0)
+        write_row(row_of(out, i), b)

@@ -1,0 +1,120 @@
+"""Every s-th value of a circulant product, for less than the price of all of them.
+
+With x read as phases, x_p[t] = x[t s + p], the values at every s-th place are a sum of short convolutions, and only
+these values are transformed back. Short vectors are multiplied many at a time (`polyphase_vectors`), longer ones one
+by one (`polyphase_columns`). A length that does not suit is padded, as for all values.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbe_bench.kernels.fft.fftw import good_length, has_small_factors
+from cbe_bench.kernels.fft.packed_real import periodic_extension
+from cbe_bench.kernels.fft.polyphase_columns import (
+    ColumnsPlan,
+    columns_buffers,
+    columns_plan,
+    multiply_columns,
+    row_length,
+)
+from cbe_bench.kernels.fft.polyphase_vectors import (
+    GROUP,
+    VectorsPlan,
+    multiply_vectors,
+    vectors_buffers,
+    vectors_plan,
+)
+from cbe_bench.kernels.memory import Scratch
+from cbe_bench.kernels.output import Output, Values, part_of, signs_output
+from cbe_bench.kernels.parallel import for_slices, share_of
+
+_LONGEST_GROUPED = 1 << 12
+"""Vectors up to this length are multiplied many at a time: so many of them stay in cache."""
+_TASK_VALUES = 1 << 18
+"""Values of X worth a thread of their own."""
+
+
+def row_stride(d: int, n_bits: int) -> int:
+    """Return the distance s of `n_bits` rows of a circulant matrix that are cheap to multiply by.
+
+    The largest power of two up to d / n_bits that divides d, unless the convolutions of d/s numbers that it leads to
+    need padding; then the largest power of two.
+    """
+    largest = 1 << ((d // n_bits).bit_length() - 1) if n_bits <= d else 1
+    stride = min(largest, d & -d)
+    return stride if has_small_factors(d // stride, (2, 3, 5)) else largest
+
+
+class StridedCirculantProduct:
+    """Multiply rows by every s-th row of circ(r) diag(signs).
+
+    Parameters
+    ----------
+    r : array of shape (d,)
+        First column of the circulant matrix.
+    signs : int8 array of shape (d,)
+        The sign flips, -1 and +1.
+    stride : int
+        s: a power of two, from 4 on where d is above 4,096.
+    dtype : float32 or float64
+        Precision of the product.
+    """
+
+    def __init__(self, r: NDArray, signs: NDArray, stride: int, dtype: type | np.dtype = np.float32) -> None:
+        self.dtype = np.dtype(dtype)
+        grouped = len(r) <= _LONGEST_GROUPED
+        self.length = padded_length(len(r), stride if grouped else row_length(stride))
+        if self.length > len(r):
+            r = periodic_extension(r, self.length)
+        signs = np.ascontiguousarray(signs, np.int8)
+        make_plan = vectors_plan if grouped else columns_plan
+        self._plan: VectorsPlan | ColumnsPlan = make_plan(r, signs, stride, self.dtype)
+        self._scratch = Scratch()
+
+    def project(self, X: NDArray, out: NDArray) -> None:
+        """Write the first values of the product of each row.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            The rows.
+        out : array of shape (n, k)
+            Where the values go: those at 0, s, 2 s, ...
+        """
+        self._multiply(X, Values(out))
+
+    def encode(self, X: NDArray, n_bits: int, out: NDArray[np.uint8]) -> None:
+        """Write the signs of the first `n_bits` values of the product of each row.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            The rows.
+        n_bits : int
+            Bits of a code.
+        out : uint8 array of shape (n, bytes of a code)
+            Where the packed bits go.
+        """
+        self._multiply(X, signs_output(out, n_bits))
+
+    def _multiply(self, X: NDArray, out: Output) -> None:
+        X = np.ascontiguousarray(X, self.dtype)
+        plan = self._plan
+        step = GROUP if isinstance(plan, VectorsPlan) else 1
+        steps = -(-len(X) // step)
+
+        def work(some: slice) -> None:
+            part = slice(some.start * step, some.stop * step)
+            if isinstance(plan, VectorsPlan):
+                multiply_vectors(X[part], plan, vectors_buffers(plan, self._scratch, self.dtype), part_of(out, part))
+            else:
+                multiply_columns(X[part], plan, columns_buffers(plan, self._scratch, self.dtype), part_of(out, part))
+
+        for_slices(work, steps, share_of(steps, _TASK_VALUES // (step * self.length)))
+
+
+def padded_length(d: int, multiple: int) -> int:
+    """Return d, or the length it is padded to: a multiple of `multiple`, and that of a product of 2, 3 and 5."""
+    if d % multiple == 0 and has_small_factors(d // multiple, (2, 3, 5)):
+        return d
+    return multiple * good_length(-(-(2 * d - 1) // multiple), 1)
