@@ -33,7 +33,7 @@ class CirculantEncoder(Encoder):
     @property
     def nested(self) -> bool:
         """Whether the code of fewer bits is the beginning of the code of more bits: strided rows depend on n_bits."""
-        return not self.learns and self.rows != "strided"
+        return not self.data_dependent and self.rows != "strided"
 
     def check_params(self, n_features: int) -> None:
         """Raise InputError if the parameters cannot work for vectors of this many features."""
