@@ -132,15 +132,18 @@ def test_objective_is_the_dense_one(d, k, rng):
             np.testing.assert_allclose(encoder.objective_[turn + 1], dense_objective(encoder, X, r, B)[0], rtol=1e-5)
 
 
-@pytest.mark.parametrize("d, k", [(1, 1), (2, 2), (3, 2), (16, 9), (17, 17), (256, 200), (777, 300), (1024, 1024)])
+@pytest.mark.parametrize(
+    "d, k, stride",
+    [(1, 1, 1), (2, 2, 1), (3, 2, 1), (16, 9, 1), (17, 17, 1), (17, 4, 4), (777, 300, 1), (777, 90, 8), (1024, 200, 4)],
+)
 @pytest.mark.parametrize("n", [1, 6, 7])
-def test_statistics_are_sums_over_spectra(d, k, n, rng):
+def test_statistics_are_sums_over_spectra(d, k, stride, n, rng):
     X, r, signs = rng.standard_normal((n, d)), rng.standard_normal(d), rng.choice([-1, 1], d)
     spectrum, spectra = np.fft.rfft(r), np.fft.rfft(X * signs)
     B = np.where(np.fft.irfft(spectrum * spectra, n=d) >= 0, 1.0, -1.0)
-    B[:, k:] = 0
+    B[:, ~np.isin(np.arange(d), stride * np.arange(k))] = 0
     m, c = np.sum(np.abs(spectra) ** 2, axis=0), np.sum(spectra.conj() * np.fft.rfft(B), axis=0)
-    sums = CirculantStatistics(X, signs, k)
+    sums = CirculantStatistics(X, signs, k, stride=stride)
     for powers, correlations in (sums.first(spectrum), (m, sums.correlations(spectrum))):
         np.testing.assert_allclose(powers, m, rtol=1e-5, atol=1e-6 * m.max())
         np.testing.assert_allclose(correlations, c, atol=1e-6 * np.abs(c).max())

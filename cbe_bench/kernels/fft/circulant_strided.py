@@ -1,8 +1,8 @@
 """Every s-th value of a circulant product, for less than the price of all of them.
 
 With x read as phases, x_p[t] = x[t s + p], the values at every s-th place are a sum of short convolutions, and only
-these values are transformed back. Short vectors are multiplied many at a time (`polyphase_vectors`), longer ones one
-by one (`polyphase_columns`). A length that does not suit is padded, as for all values.
+these values are transformed back. Short vectors with few phases are multiplied many at a time (`polyphase_vectors`),
+others one by one (`polyphase_columns`). A length that does not suit is padded, as for all values.
 """
 
 import numpy as np
@@ -28,8 +28,8 @@ from cbe_bench.kernels.memory import Scratch
 from cbe_bench.kernels.output import Output, Values, part_of, signs_output
 from cbe_bench.kernels.parallel import for_slices, share_of
 
-_LONGEST_GROUPED = 1 << 12
-"""Vectors up to this length are multiplied many at a time: so many of them stay in cache."""
+_LONGEST_GROUPED, _LARGEST_GROUPED_STRIDE = 1 << 12, 8
+"""Vectors up to this length, which stay in cache, and stride are multiplied many at a time."""
 _LONGEST_COLUMN = 1 << 12
 """Rows of a matrix of which thirty-two columns stay in cache."""
 _TASK_VALUES = 1 << 18
@@ -50,7 +50,7 @@ def strided_bytes(d: int, stride: int) -> int:
     """Estimate the bytes of the product of every stride-th row, in double precision; for all rows, none."""
     if stride == 1 or not suits_polyphase(d, stride):
         return 0
-    if d <= _LONGEST_GROUPED:
+    if _is_grouped(d, stride):
         return 1024 * padded_length(d, 2 * stride)
     length, outputs = padded_length(d, row_length(stride)), row_length(stride) // stride
     return 8 * outputs * length + 128 * length
@@ -58,7 +58,11 @@ def strided_bytes(d: int, stride: int) -> int:
 
 def suits_polyphase(d: int, stride: int) -> bool:
     """Tell whether phases are short enough to stay in cache."""
-    return d <= _LONGEST_GROUPED or (stride >= 4 and d <= _LONGEST_COLUMN * row_length(stride))
+    return _is_grouped(d, stride) or (stride >= 4 and d <= _LONGEST_COLUMN * row_length(stride))
+
+
+def _is_grouped(d: int, stride: int) -> bool:
+    return d <= _LONGEST_GROUPED and stride <= _LARGEST_GROUPED_STRIDE
 
 
 class StridedCirculantProduct:
@@ -78,7 +82,7 @@ class StridedCirculantProduct:
 
     def __init__(self, r: NDArray, signs: NDArray, stride: int, dtype: type | np.dtype = np.float32) -> None:
         self.dtype = np.dtype(dtype)
-        grouped = len(r) <= _LONGEST_GROUPED
+        grouped = _is_grouped(len(r), stride)
         self.length = padded_length(len(r), 2 * stride if grouped else row_length(stride))
         if self.length > len(r):
             r = periodic_extension(r, self.length)
