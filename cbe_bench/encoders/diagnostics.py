@@ -37,7 +37,7 @@ def constant_bits(codes: Codes, n_bits: int) -> float:
 
 def equal_codes(codes: Codes) -> float:
     """Return the fraction of codes that are equal to an earlier one."""
-    return 1 - len(np.unique(codes, axis=0)) / len(codes)
+    return 1 - len({code.tobytes() for code in codes}) / len(codes)
 
 
 def training_problems(encoder: "Encoder", X: NDArray) -> list[str]:
