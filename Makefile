@@ -33,11 +33,13 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 4
+
 test: lint
-	$(BIN)/pytest -m "not slow"
+	$(PYTEST) -m "not slow"
 
 test-full: lint
-	$(BIN)/pytest
+	$(PYTEST)
 
 test-portable: lint
 	$(BIN)/python scripts/portability.py tests
