@@ -42,7 +42,7 @@ test-full: lint
 	$(PYTEST)
 
 test-portable: lint
-	$(BIN)/python scripts/portability.py tests
+	$(BIN)/python scripts/portability.py tests --numprocesses auto --maxprocesses 4
 
 bench: setup
 	$(PIP) '.[dev,peers]'
