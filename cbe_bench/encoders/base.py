@@ -252,6 +252,10 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         params: dict[str, Any] = self.get_params()
         return params
 
+    def _saved_params(self) -> dict[str, Any]:
+        """Return the parameters that are stored with the fitted state."""
+        return self._recipe() | {"n_bits": self.n_bits_, "random_state": None}
+
     def _restore(self, state: dict[str, Any]) -> None:
         """Take back what `_fitted_state` gave."""
         self.__dict__ |= state

@@ -21,22 +21,23 @@ from cbe_bench.core.cache import whole_file
 from cbe_bench.core.errors import InputError
 from cbe_bench.encoders.base import Encoder
 from cbe_bench.encoders.making import make_encoder
+from cbe_bench.encoders.rabitq import RaBitQ
 from cbe_bench.encoders.state import Field
 
 SCHEMA = 2
 _HEAD, _CHECKSUM = "__head__", "__sha256__"
 _KEYS = {"format", "schema", "encoder", "params", "state"}
 _FORMAT = "cbe-bench encoder"
-_NAME = re.compile(r"(encoder_\.)*[a-z]\w*_")
+_NAME = re.compile(r"((encoder|rotation)_\.)*[a-z]\w*_")
 _LARGEST_SIZE = 1 << 40
 """Features or bits beyond which a file is not believed."""
 
 Arrays = dict[str, NDArray]
 
 
-def save_encoder(encoder: Encoder, path: Path) -> None:
-    """Write a fitted encoder to one file; see `load_encoder`."""
-    params = encoder._recipe() | {"n_bits": encoder.n_bits_, "random_state": None}
+def save_encoder(encoder: Encoder | RaBitQ, path: Path) -> None:
+    """Write a fitted encoder to one file; see `load_encoder` and `load_rabitq`."""
+    params = encoder._saved_params()
     state = encoder._fitted_state()
     arrays = {n: np.ascontiguousarray(v) for n, v in state.items() if isinstance(v, np.ndarray) and v.dtype != object}
     others = {name: value for name, value in state.items() if name not in arrays}
@@ -55,7 +56,21 @@ def load_encoder(path: str | Path) -> Encoder:
     InputError
         If there is no such file, or it is not, or no longer, a saved encoder.
     """
-    path = Path(path)
+    found = _load(Path(path))
+    if isinstance(found, RaBitQ):
+        raise InputError(f"{path}: holds a RaBitQ, not a binary encoder; load_rabitq reads it")
+    return found
+
+
+def load_rabitq(path: str | Path) -> RaBitQ:
+    """Read what `RaBitQ.save` wrote; errors are those of `load_encoder`."""
+    found = _load(Path(path))
+    if not isinstance(found, RaBitQ):
+        raise InputError(f"{path}: holds a binary encoder, {found.name}, not a RaBitQ; load_encoder reads it")
+    return found
+
+
+def _load(path: Path) -> Encoder | RaBitQ:
     if not path.exists():
         raise InputError(f"{path}: no such file")
     if not path.is_file():
@@ -121,7 +136,7 @@ def _product(shape: tuple[int, ...]) -> int:
     return product
 
 
-def _restored(head: Any, arrays: Arrays) -> Encoder:
+def _restored(head: Any, arrays: Arrays) -> Encoder | RaBitQ:
     """Make the encoder of a head and give it its state, all of it checked."""
     if not isinstance(head, dict) or head.keys() != _KEYS or head["format"] != _FORMAT:
         raise InputError("its head is not that of a saved encoder")
@@ -133,7 +148,7 @@ def _restored(head: Any, arrays: Arrays) -> Encoder:
     state = others | arrays
     if len(state) != len(others) + len(arrays) or not all(_NAME.fullmatch(key) for key in state):
         raise InputError("its state has names that no encoder uses")
-    encoder = make_encoder(name, **params)
+    encoder = RaBitQ(**params) if name == RaBitQ.name else make_encoder(name, **params)
     for key, value in (("n_features_in_", others.get("n_features_in_")), ("n_bits", params.get("n_bits") or 1)):
         Field("i8", (), 1, _LARGEST_SIZE).check(key, value)
     encoder.check_params(others["n_features_in_"])
@@ -144,7 +159,7 @@ def _restored(head: Any, arrays: Arrays) -> Encoder:
     return encoder
 
 
-def _check_state(encoder: Encoder, state: dict[str, Any]) -> None:
+def _check_state(encoder: Encoder | RaBitQ, state: dict[str, Any]) -> None:
     """Raise InputError unless the state has all fields of the encoder, and nothing in it is out of range."""
     shapes = {key: value.shape for key, value in state.items() if isinstance(value, np.ndarray)}
     fields = encoder._state_fields(state["n_features_in_"], shapes)

@@ -136,7 +136,8 @@ def test_a_sweep_to_infinity_and_one_with_auc_can_be_drawn():
 
 def test_data_label():
     rows = [recall_row("lsh", 100, 50, seed) for seed in range(3)]
-    assert data_label(rows) == "toy, real data: 1,000 database rows, 500 queries, d = 800; 3 seeds; protocol: paper"
+    sizes = "1,000 database rows, 500 queries, d = 800; 3 seeds"
+    assert data_label(rows) == f"toy, real data: {sizes}; neighbours by cosine; protocol: paper"
 
 
 def test_measurements():

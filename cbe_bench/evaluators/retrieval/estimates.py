@@ -3,8 +3,8 @@
 from cbe_bench.core.runner import BASE_BYTES
 from cbe_bench.encoders import Encoder
 from cbe_bench.evaluators.feature_rows import cached_bytes
-from cbe_bench.evaluators.retrieval.evaluator import Task
 from cbe_bench.evaluators.retrieval.metrics import QUERIES_AT_ONCE
+from cbe_bench.evaluators.task import Task
 from cbe_bench.kernels.bits import code_bytes
 
 

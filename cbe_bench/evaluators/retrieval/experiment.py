@@ -19,7 +19,7 @@ from cbe_bench.core.report import Report
 from cbe_bench.core.results import Results
 from cbe_bench.core.runner import OPERATIONS_PER_SECOND, Cell, Metrics
 from cbe_bench.data.splits import Split
-from cbe_bench.encoders import make_encoder
+from cbe_bench.encoders import Encoder, make_encoder
 from cbe_bench.encoders.registry import encoder_class
 from cbe_bench.evaluators.base import Experiment, Measurement, register
 from cbe_bench.evaluators.configs import EncoderConfig
@@ -35,7 +35,7 @@ from cbe_bench.evaluators.retrieval.equal_time import (
     with_most_bits,
 )
 from cbe_bench.evaluators.retrieval.estimates import cell_bytes, evaluation_operations, ground_truth_operations
-from cbe_bench.evaluators.retrieval.evaluator import RetrievalEvaluator, Task, encoder_of
+from cbe_bench.evaluators.retrieval.evaluator import RetrievalEvaluator, encoder_of
 from cbe_bench.evaluators.retrieval.figures import retrieval_report
 from cbe_bench.evaluators.retrieval.measurements import retrieval_measurements
 from cbe_bench.evaluators.retrieval.rows import (
@@ -47,6 +47,7 @@ from cbe_bench.evaluators.retrieval.rows import (
     recall_rows,
 )
 from cbe_bench.evaluators.retrieval.tables import data_label
+from cbe_bench.evaluators.task import Task
 
 EQUAL_TIME, RECALL = "equal_time", "recall"
 _EQUAL_TIME_SECONDS = 3.0
@@ -84,7 +85,7 @@ class RetrievalExperiment(Experiment):
     def task(self) -> Task:
         """What is retrieved from what; no training set is drawn where no method is trained."""
         config = self.config
-        trained = any(encoder_class(entry.name).data_dependent for entry in config.encoders)
+        trained = any(self._encoder(entry).data_dependent for entry in config.encoders)
         return Task(
             features=self.features,
             protocol=config.protocol,
@@ -94,8 +95,13 @@ class RetrievalExperiment(Experiment):
             n_queries=config.n_queries,
             n_neighbours=config.n_neighbours,
             depth=config.depth,
+            metric=config.metric,
             auc=config.auc,
         )
+
+    def _encoder(self, entry: EncoderConfig, n_bits: int | None = None) -> Encoder:
+        """Return the encoder of an entry, not fitted."""
+        return make_encoder(entry.name, n_bits=n_bits, **self.config.params_of(entry)).set_resources(self.resources)
 
     @cached_property
     def _first_split(self) -> Split:
@@ -177,7 +183,7 @@ class RetrievalExperiment(Experiment):
     def _recall_cell(self, entry: EncoderConfig, n_bits: int, seed: int, *, longest: bool) -> Cell:
         config, split, params = self.config, self._first_split, self.config.params_of(entry)
         n_database, n_queries = len(split.database), len(split.queries)
-        encoder = make_encoder(entry.name, n_bits=n_bits, **params).set_resources(self.resources)
+        encoder = self._encoder(entry, n_bits)
         pool = len(split.train_positions) if encoder.data_dependent else 0
         encodes = longest or not encoder.nested
         operations = (n_database + n_queries) * encoder.cost_estimate(config.n_features) if encodes else 0.0
@@ -198,6 +204,7 @@ class RetrievalExperiment(Experiment):
             n_queries=n_queries,
             n_neighbours=config.n_neighbours,
             depth=config.depth,
+            metric=config.metric,
             auc=config.auc,
         )
         return Cell(

@@ -31,6 +31,8 @@ class RetrievalSpec(Spec):
     depth: int
     auc: bool
     """Whether the averaged AUC is measured too."""
+    metric: str = "cosine"
+    """What neighbours are nearest by: cosine (rows have unit length), l2 or ip."""
 
 
 @dataclass(frozen=True, kw_only=True)

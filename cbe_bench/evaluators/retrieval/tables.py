@@ -24,7 +24,7 @@ def data_label(rows: Sequence[RetrievalRow]) -> str:
     seeds = len({one.seed for one in rows if one.ok})
     return (
         f"{row.data}, {DATA_KINDS[row.data_kind]}: {row.n_database:,} database rows, {row.n_queries:,} queries, "
-        f"d = {row.n_features:,}; {seeds} seed{'s' if seeds > 1 else ''}; protocol: {row.protocol}"
+        f"d = {row.n_features:,}; {seeds} seed{'s' if seeds > 1 else ''}; neighbours by {row.metric}; protocol: {row.protocol}"
     )
 
 
@@ -62,6 +62,7 @@ def _line(cells: list[RetrievalRow]) -> dict[str, object]:
     return {
         "data": first.data,
         "data_kind": first.data_kind,
+        "metric": first.metric,
         "n_bits": first.n_bits,
         "encoder": first.label,
         "seeds": len(done),

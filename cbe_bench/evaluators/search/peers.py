@@ -1,0 +1,153 @@
+"""Indexes of faiss, at the same bits a vector: RaBitQ, LSH with thresholds, ITQ, product quantisation (PQ) and OPQ.
+
+faiss is optional; nothing here imports it before an index is made.
+"""
+
+import importlib.util
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbe_bench.core.errors import InputError
+from cbe_bench.evaluators.search.indexes import Index, bits_and_dims
+from cbe_bench.kernels.parallel import thread_count
+
+_PQ_BITS = 8
+"""Bits of a code of a sub-vector."""
+_OPQ_ITERATIONS = 10
+"""Iterations of OPQ: faiss takes 50, for five times as long."""
+
+
+def missing_library() -> str:
+    """Say what the peers lack; an empty string where they can be run."""
+    if importlib.util.find_spec("faiss") is not None:
+        return ""
+    return "faiss is not installed (pip install 'cbe-bench[peers]')"
+
+
+class FaissIndex(Index):
+    """An index of faiss, built when it is trained."""
+
+    def __init__(self, build: Callable[[], Any]) -> None:
+        self._build = build
+
+    def fit(self, X: NDArray) -> None:
+        """Build the index and train it."""
+        _set_threads()
+        self._index = self._build()
+        self._index.train(np.ascontiguousarray(X, np.float32))
+
+    def add(self, X: NDArray) -> None:
+        """Add rows."""
+        _set_threads()
+        self._index.add(np.ascontiguousarray(X, np.float32))
+
+    def search(self, queries: NDArray, k: int) -> NDArray[np.int64]:
+        """Search the index."""
+        _set_threads()
+        found: NDArray[np.int64] = self._index.search(np.ascontiguousarray(queries, np.float32), k)[1]
+        return found
+
+    @property
+    def bytes_per_vector(self) -> float:
+        """The size of what faiss stores for a vector."""
+        return float(self._index.sa_code_size())
+
+
+def _set_threads() -> None:
+    import faiss
+
+    faiss.omp_set_num_threads(thread_count())
+
+
+def _metric(metric: str) -> Any:
+    import faiss
+
+    return faiss.METRIC_L2 if metric == "l2" else faiss.METRIC_INNER_PRODUCT
+
+
+def _rabitq(n_bits: int, d: int, metric: str, seed: int) -> Any:
+    import faiss
+
+    bits, n_dims = bits_and_dims(n_bits, d)
+    rotation = faiss.RandomRotationMatrix(n_dims, n_dims)
+    rotation.init(seed)
+    index = faiss.IndexPreTransform(rotation, faiss.IndexRaBitQ(n_dims, _metric(metric), bits))
+    if n_dims < d:
+        index.prepend_transform(faiss.PCAMatrix(d, n_dims))
+    return index
+
+
+def _lsh(n_bits: int, d: int, metric: str, seed: int) -> Any:
+    import faiss
+
+    index = faiss.IndexLSH(d, n_bits, True, True)
+    index.rrot.init(seed)
+    return index
+
+
+def _itq(n_bits: int, d: int, metric: str, seed: int) -> Any:
+    import faiss
+
+    transform = faiss.ITQTransform(d, n_bits, n_bits < d)
+    transform.itq.seed = seed
+    return faiss.IndexPreTransform(transform, faiss.IndexLSH(n_bits, n_bits, False, False))
+
+
+def _pq(n_bits: int, d: int, metric: str, seed: int) -> Any:
+    import faiss
+
+    index = faiss.IndexPQ(d, n_bits // _PQ_BITS, _PQ_BITS, _metric(metric))
+    index.pq.cp.seed, index.pq.cp.min_points_per_centroid = seed, 1
+    return index
+
+
+def _opq(n_bits: int, d: int, metric: str, seed: int) -> Any:
+    import faiss
+
+    index = _pq(n_bits, d, metric, seed)
+    rotation = faiss.OPQMatrix(d, n_bits // _PQ_BITS)
+    rotation.niter = _OPQ_ITERATIONS
+    return faiss.IndexPreTransform(rotation, index)
+
+
+def _check_any(n_bits: int, d: int) -> None:
+    """Any length will do."""
+
+
+def _check_itq(n_bits: int, d: int) -> None:
+    if n_bits > d:
+        raise InputError(f"n_bits = {n_bits}; at most the number of features, {d}")
+
+
+def _check_pq(n_bits: int, d: int) -> None:
+    count = n_bits // _PQ_BITS
+    if n_bits % _PQ_BITS or not 1 <= count <= d or d % count:
+        raise InputError(f"n_bits = {n_bits}; PQ needs {_PQ_BITS} times a divisor of the number of features, {d}")
+
+
+class _Peer(NamedTuple):
+    """What raises InputError unless codes can have so many bits, and what builds an index."""
+
+    check: Callable[[int, int], object]
+    build: Callable[[int, int, str, int], Any]
+
+
+PEERS = {
+    "faiss-rabitq": _Peer(bits_and_dims, _rabitq),
+    "faiss-lsh": _Peer(_check_any, _lsh),
+    "faiss-itq": _Peer(_check_itq, _itq),
+    "faiss-pq": _Peer(_check_pq, _pq),
+    "faiss-opq": _Peer(_check_pq, _opq),
+}
+"""Indexes of other libraries by name."""
+
+
+def make_peer(name: str, params: dict[str, Any], *, n_bits: int, n_features: int, metric: str, seed: int) -> FaissIndex:
+    """Return an index of another library; see `making.make_index`."""
+    for param in params:
+        raise InputError(f"{name} has no parameter {param!r}")
+    PEERS[name].check(n_bits, n_features)
+    return FaissIndex(lambda: PEERS[name].build(n_bits, n_features, metric, seed))
