@@ -15,7 +15,7 @@ from cbe_bench.kernels.parallel import slices
 _BLOCK_BYTES = 1 << 27
 
 METRICS = ("cosine", "l2", "ip")
-"""What neighbours are nearest by: the angle, for which rows are scaled to unit length, the distance, the inner product."""
+"""What neighbours are nearest by: the angle (rows are scaled to unit length), the distance, the inner product."""
 
 Tick = Callable[[float], None]
 """Told the share of a pass that is done, after every block; may raise to end it."""

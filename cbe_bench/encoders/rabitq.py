@@ -195,7 +195,13 @@ class RaBitQ(BaseEstimator):
         """
         W = self._rotated(self._checked(queries))
         sine = np.sqrt(1 - self.least_cosine_**2)
-        rows = epsilon * sine * codes.factors * grid_lengths(codes.planes, self.n_dims_) / np.sqrt(max(1, self.n_dims_ - 1))
+        rows = (
+            epsilon
+            * sine
+            * codes.factors
+            * grid_lengths(codes.planes, self.n_dims_)
+            / np.sqrt(max(1, self.n_dims_ - 1))
+        )
         bounds = np.linalg.norm(W, axis=1)[:, None] * rows.astype(np.float32)
         return 2 * bounds if self.metric == "l2" else bounds
 
