@@ -20,12 +20,12 @@ from cbe_bench.core.errors import InputError
 from cbe_bench.data import catalogue
 from cbe_bench.data.images import build as making
 from cbe_bench.data.images import parsers as images
-from cbe_bench.data.images import sources
-from cbe_bench.data.images.archives import decompress, read_members
 from cbe_bench.data.images.dense_sift import UNIT, dense_sift
 from cbe_bench.data.images.parsers import LabelledImages
 from cbe_bench.data.images.readers import SIDE, FolderImages, StoredImages, store_images
 from cbe_bench.data.images.vlad import learn_words, vlad
+from cbe_bench.data.sources import fetched as sources
+from cbe_bench.data.sources.archives import decompress, read_members
 from cbe_bench.kernels import parallel
 
 
@@ -176,7 +176,7 @@ def test_some_rows_are_drawn_by_seed(stored, tmp_path):
     making.make_vlad(stored, tmp_path / "some.h5", 3, rows=20, tick=lambda share: None)
     with h5py.File(tmp_path / "some.h5") as file:
         assert file["features"].shape == (20, 384)
-    with pytest.raises(InputError, match="there are 60 images"):
+    with pytest.raises(InputError, match="--rows 61: there are 60"):
         making.make_vlad(stored, tmp_path / "more.h5", 3, rows=61, tick=lambda share: None)
 
 
