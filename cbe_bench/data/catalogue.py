@@ -1,4 +1,4 @@
-"""The data sets the suite knows by name: image sets and VLAD features of them, embeddings, synthetic surrogates.
+"""The data sets the suite knows by name: images and VLAD of them, texts and TF-IDF of them, embeddings, surrogates.
 
 A data set is one YAML file in `datasets/`: its type and the fields of that type. What must be fetched names a function
 that parses the files. Other packages add data sets through the entry-point group ``cbe_bench.datasets``, whose entries
@@ -20,6 +20,7 @@ from cbe_bench.data.dataset import Build, Dataset
 from cbe_bench.data.embeddings.datasets import EmbeddingSet
 from cbe_bench.data.images.datasets import ImageSet, VladSet, build_vlad
 from cbe_bench.data.sources.fetched import FetchedSet
+from cbe_bench.data.text.datasets import TextSet, TfidfSet
 
 __all__ = [
     "Build",
@@ -28,6 +29,8 @@ __all__ = [
     "FetchedSet",
     "ImageSet",
     "SyntheticSet",
+    "TextSet",
+    "TfidfSet",
     "VladSet",
     "build_vlad",
     "buildable_sets",
@@ -66,7 +69,12 @@ class SyntheticSet(Dataset):
         convert(SyntheticFeatures(self.name, build.rows or self.rows, self.dims, build.seed), build.out, build.tick)
 
 
-_TYPES: dict[str, type[Dataset]] = {"embeddings": EmbeddingSet, "images": ImageSet, "synthetic": SyntheticSet}
+_TYPES: dict[str, type[Dataset]] = {
+    "embeddings": EmbeddingSet,
+    "images": ImageSet,
+    "synthetic": SyntheticSet,
+    "texts": TextSet,
+}
 _FOLDER = Path(__file__).with_name("datasets")
 
 
