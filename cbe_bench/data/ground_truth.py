@@ -78,7 +78,7 @@ def _merge(
     2 d u / (1 - d u), u = 2^-24, in whatever order the product was added up.
     """
     k, square = len(distances), float(squared_norms(query[None])[0])
-    relative = len(query) * 2.0**-24
+    relative = np.count_nonzero(query) * 2.0**-24
     error = 2.1 * relative / (1 - relative)  # norms may be above one by rounding
     bar = distances[-1] - square
     if len(screened) > k:
