@@ -93,7 +93,7 @@ def test_shipped_data_sets_are_complete():
     known = catalogue.datasets()
     images = [found for found in known.values() if isinstance(found, catalogue.ImageSet)]
     assert len(images) == 4
-    assert sum(isinstance(found, catalogue.VladSet) for found in known.values()) == 8
+    assert sum(isinstance(found, catalogue.VladSet) for found in known.values()) == 9
     assert {name for name, found in known.items() if found.kind == "synthetic"} >= {"flickr25600", "imagenet51200"}
     for found in images:
         assert found.n_classes == (345 if found.name == "quickdraw" else 10)

@@ -20,7 +20,7 @@ from cbe_bench.data.dataset import choose_rows
 from cbe_bench.data.features import Matrix
 from cbe_bench.data.formats.hdf5_access import fixed_strings
 from cbe_bench.data.images.dense_sift import DESCRIPTOR, dense_sift
-from cbe_bench.data.images.readers import SIDE, ImageReader
+from cbe_bench.data.images.readers import ImageReader
 from cbe_bench.data.images.vlad import learn_words, vlad
 from cbe_bench.data.view import Tick
 from cbe_bench.kernels.parallel import for_slices, slices
@@ -62,7 +62,7 @@ def _recipe(pictures: ImageReader, n_words: int, chosen: NDArray[np.int64], seed
     """Return all that decides the content of the file; with the hash of the words, its identity."""
     return {
         "version": _VERSION,
-        "side": SIDE,
+        "side": pictures.side,
         "words": n_words,
         "seed": seed,
         "rows": len(chosen),

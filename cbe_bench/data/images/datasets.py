@@ -10,8 +10,12 @@ from pydantic import PositiveInt
 from cbe_bench.data.dataset import Build, Dataset
 from cbe_bench.data.images.dense_sift import DESCRIPTOR
 from cbe_bench.data.images.parsers import LabelledImages, cifar10_batch_md5
+from cbe_bench.data.images.readers import SIDE, StoredImages, store_images
 from cbe_bench.data.sources.archives import Members
 from cbe_bench.data.sources.fetched import FetchedSet
+
+DENSE_SIDE = 128
+"""Pixels along each side of images that are described densely: 2,195 descriptors instead of 371."""
 
 
 class ImageSet(FetchedSet):
@@ -25,6 +29,8 @@ class ImageSet(FetchedSet):
     """MD5 sums of the files the set was published in, where they can be written again from its images."""
     vlad_words: tuple[PositiveInt, ...] = ()
     """Numbers of visual words; each gives a set of features."""
+    dense_vlad_words: tuple[PositiveInt, ...] = ()
+    """The same for features of images enlarged to `DENSE_SIDE`, which have several times as many descriptors."""
 
     @property
     def n_classes(self) -> int:
@@ -59,19 +65,23 @@ class ImageSet(FetchedSet):
     def derived(self) -> "Iterable[Dataset]":
         """Return the VLAD features of these images."""
         for n_words in self.vlad_words:
-            yield VladSet(
-                name=f"{self.name}-vlad{DESCRIPTOR * n_words}",
-                title=f"VLAD of {self.name}",
-                rows=self.rows,
-                licence=self.licence,
-                images=self,
-                n_words=n_words,
-            )
+            yield self._features(n_words, SIDE, "")
+        for n_words in self.dense_vlad_words:
+            yield self._features(n_words, DENSE_SIDE, "-dense")
+
+    def _features(self, n_words: int, side: int, suffix: str) -> "VladSet":
+        return VladSet(
+            name=f"{self.name}-vlad{DESCRIPTOR * n_words}{suffix}",
+            title=f"VLAD of {self.name}, {side} x {side}",
+            rows=self.rows,
+            licence=self.licence,
+            images=self,
+            n_words=n_words,
+            side=side,
+        )
 
     def build(self, build: Build) -> None:
         """Fetch the images and write them to one file."""
-        from cbe_bench.data.images.readers import store_images
-
         images, source = self.fetch(build.given, build.say)
         store_images(build.out, images, **self.provenance(source))
         count = f"{len(images.labels):,} images with the content of the original {self.title}"
@@ -83,6 +93,8 @@ class VladSet(Dataset):
 
     images: ImageSet
     n_words: PositiveInt
+    side: PositiveInt = SIDE
+    """Pixels that images are enlarged to, along each side, before they are described."""
 
     @property
     def n_classes(self) -> int:
@@ -96,12 +108,10 @@ class VladSet(Dataset):
 
     def build(self, build: Build) -> None:
         """Fetch the images where they are not here, and compute their features."""
-        from cbe_bench.data.images.readers import StoredImages
-
         stored = build.folder / self.images.file
         if not stored.is_file() or build.given is not None:
             self.images.build(replace(build, out=stored))
-        build_vlad(StoredImages(stored), self.n_words, build)
+        build_vlad(StoredImages(stored, self.side), self.n_words, build)
 
 
 def build_vlad(images: Any, n_words: int, build: Build) -> None:
