@@ -77,8 +77,8 @@ def _search(data: DatasetView, k: int, tick: Tick | None) -> NDArray[np.int64]:
 class _Scan(ABC):
     """One block of the database that queries are compared with.
 
-    A single-precision product of two vectors is in error by at most d u |x| |q| / (1 - d u), u = 2^-24, in whatever
-    order it was added up.
+    A single-precision product is in error by at most m u |x| |q| / (1 - m u), u = 2^-24, for queries of m values that
+    are not zero, in whatever order it was added up.
     """
 
     def __init__(self, block: Matrix, first: int) -> None:
@@ -97,7 +97,7 @@ class _Scan(ABC):
     def merge(self, query: Matrix, product: NDArray, distances: NDArray, rows: NDArray) -> None:
         """Bring one query's k nearest up to date."""
         k, square = len(distances), float(squared_norms(query[None])[0])
-        relative = len(query) * 2.0**-24
+        relative = np.count_nonzero(query) * 2.0**-24
         error = 2.1 * relative / (1 - relative) * self.norm * np.sqrt(square)  # products count at most twice
         screened = self.screen(square, product)
         bar = distances[-1]

@@ -22,9 +22,10 @@ def data_label(rows: Sequence[RetrievalRow]) -> str:
     """Say in one line which data the rows are about."""
     row = rows[0]
     seeds = len({one.seed for one in rows if one.ok})
+    how = f"neighbours by {row.metric}; protocol: {row.protocol}"
     return (
         f"{row.data}, {DATA_KINDS[row.data_kind]}: {row.n_database:,} database rows, {row.n_queries:,} queries, "
-        f"d = {row.n_features:,}; {seeds} seed{'s' if seeds > 1 else ''}; neighbours by {row.metric}; protocol: {row.protocol}"
+        f"d = {row.n_features:,}; {seeds} seed{'s' if seeds > 1 else ''}; {how}"
     )
 
 

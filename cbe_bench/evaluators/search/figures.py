@@ -43,7 +43,7 @@ def tradeoff_figure(results: Results) -> "Drawing":
     from matplotlib.figure import Figure as Drawing
 
     table = search_table(results.rows)
-    recall = next(name for name in table if name.startswith("recall_percent@"))
+    recall = next(name for name in map(str, table) if name.startswith("recall_percent@"))
     with drawing_style():
         figure = Drawing(figsize=(11, 5.2), layout="constrained")
         axes = figure.subplots(1, len(_PANELS), sharey=True)
