@@ -22,7 +22,7 @@ from cbe_bench.encoders.diagnostics import warn_of_problems
 from cbe_bench.encoders.inputs import check_rows, in_slices
 from cbe_bench.encoders.registry import register
 from cbe_bench.encoders.state import Field, Shapes
-from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, unpack_signs
+from cbe_bench.kernels.bits import Codes, code_bytes, pack_above, pack_signs, unpack_signs
 from cbe_bench.kernels.parallel import slices
 
 __all__ = ["ENCODE_VALUES", "N_TRAIN", "Encoder", "child_rng", "register", "seed_of"]
@@ -92,6 +92,13 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         codes = np.empty((len(X), code_bytes(self.n_bits_)), np.uint8)
         for part in slices(len(X), max(1, ENCODE_VALUES // self.n_bits_)):
             codes[part] = pack_signs(self._project(X[part]))
+        return codes
+
+    def _encode_above(self, X: NDArray, thresholds: NDArray) -> Codes:
+        """Return the packed signs of the projections less thresholds, one for each bit, in the precision of X."""
+        codes = np.empty((len(X), code_bytes(self.n_bits_)), np.uint8)
+        for part in slices(len(X), max(1, ENCODE_VALUES // self.n_bits_)):
+            pack_above(self._project(X[part]), thresholds, codes[part])
         return codes
 
     def check_params(self, n_features: int) -> None:

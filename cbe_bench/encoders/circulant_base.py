@@ -66,14 +66,24 @@ class CirculantEncoder(Encoder):
         return out
 
     def _encode(self, X: NDArray) -> Codes:
+        return self._pack(X, None) if self._whole_bytes else super()._encode(X)
+
+    def _encode_above(self, X: NDArray, thresholds: NDArray) -> Codes:
+        return self._pack(X, thresholds) if self._whole_bytes else super()._encode_above(X, thresholds)
+
+    @property
+    def _whole_bytes(self) -> bool:
+        """Whether the code of every block begins with a byte of its own."""
+        return len(self.r_) == 1 or self.n_features_in_ % 8 == 0
+
+    def _pack(self, X: NDArray, thresholds: NDArray | None) -> Codes:
+        """Return the packed signs of the products, less thresholds if there are any."""
         d, products = X.shape[1], self._products_for(X.dtype)
-        if len(products) > 1 and d % 8:
-            return super()._encode(X)
         codes = np.empty((len(X), code_bytes(self.n_bits_)), np.uint8)
         for block, product in enumerate(products):
-            n_bits = min(d, self.n_bits_ - block * d)
-            first = block * d // 8
-            product.encode(X, n_bits, codes[:, first : first + code_bytes(n_bits)])
+            bits = slice(block * d, min((block + 1) * d, self.n_bits_))
+            part = codes[:, bits.start // 8 : code_bytes(bits.stop)]
+            product.encode(X, bits.stop - bits.start, part, None if thresholds is None else thresholds[bits])
         return codes
 
     def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:

@@ -110,6 +110,12 @@ class Preconditioned(Wrapper):
             codes[part] = self.encoder_._encode(self._transformed(X[part]))
         return codes
 
+    def _encode_above(self, X: NDArray, thresholds: NDArray) -> Codes:
+        codes = np.empty((len(X), code_bytes(self.n_bits_)), np.uint8)
+        for part in self._parts(X):
+            codes[part] = self.encoder_._encode_above(self._transformed(X[part]), thresholds)
+        return codes
+
     def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""
         length = self.inner_features(n_features)

@@ -16,7 +16,7 @@ from cbe_bench.encoders.state import Field, Shapes, sign_field
 from cbe_bench.kernels.bits import Codes, code_bytes
 from cbe_bench.kernels.hadamard import EXCLUSIVE, for_rows, fwht, padded_length, transform
 from cbe_bench.kernels.memory import Scratch
-from cbe_bench.kernels.output import Output, Signs, Values, part_of, row_of, write_row
+from cbe_bench.kernels.output import Output, Values, part_of, row_of, signs_output, write_row
 
 _ROUNDS = 3
 
@@ -70,15 +70,26 @@ class HD3(Encoder):
         return out
 
     def _encode(self, X: NDArray) -> Codes:
+        return self._pack(X, None) if self._whole_bytes else super()._encode(X)
+
+    def _encode_above(self, X: NDArray, thresholds: NDArray) -> Codes:
+        scaled = thresholds * self.signs_.shape[2]  # by a power of two: exact
+        return self._pack(X, scaled) if self._whole_bytes else super()._encode_above(X, thresholds)
+
+    @property
+    def _whole_bytes(self) -> bool:
+        """Whether the code of every block begins with a byte of its own."""
+        return len(self.signs_) == 1 or self.signs_.shape[2] % 8 == 0
+
+    def _pack(self, X: NDArray, thresholds: NDArray | None) -> Codes:
+        """Return the packed signs of the unnormalised values, less thresholds if there are any."""
         length = self.signs_.shape[2]
-        if len(self.signs_) > 1 and length % 8:
-            return super()._encode(X)
         codes = np.empty((len(X), code_bytes(self.n_bits_)), np.uint8)
         for block, signs in enumerate(self.signs_):
-            n_bits = min(length, self.n_bits_ - block * length)
-            first = block * length // 8
-            part = codes[:, first : first + code_bytes(n_bits)]
-            _spin(X, signs, Signs(part, n_bits), self._memory())
+            bits = slice(block * length, min((block + 1) * length, self.n_bits_))
+            part = codes[:, bits.start // 8 : code_bytes(bits.stop)]
+            own = None if thresholds is None else thresholds[bits]
+            _spin(X, signs, signs_output(part, bits.stop - bits.start, own), self._memory())
         return codes
 
     def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
@@ -104,7 +115,7 @@ def _spin(X: NDArray, signs: NDArray[np.int8], out: Output, scratch: Scratch) ->
         Vectors no longer than the transform.
     signs : int8 array of shape (rounds, length)
         The sign flips before each transform.
-    out : Values or Signs
+    out : Output
         Where the values, or their packed signs, go.
     scratch : Scratch
         Where vectors are transformed.

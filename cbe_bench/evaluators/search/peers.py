@@ -14,10 +14,9 @@ from cbe_bench.core.errors import InputError
 from cbe_bench.evaluators.search.indexes import Index, bits_and_dims
 from cbe_bench.kernels.parallel import thread_count
 
+Params = dict[str, Any]
 _PQ_BITS = 8
 """Bits of a code of a sub-vector."""
-_OPQ_ITERATIONS = 10
-"""Iterations of OPQ: faiss takes 50, for five times as long."""
 
 
 def missing_library() -> str:
@@ -68,7 +67,7 @@ def _metric(metric: str) -> Any:
     return faiss.METRIC_L2 if metric == "l2" else faiss.METRIC_INNER_PRODUCT
 
 
-def _rabitq(n_bits: int, d: int, metric: str, seed: int) -> Any:
+def _rabitq(n_bits: int, d: int, metric: str, seed: int, params: Params) -> Any:
     import faiss
 
     bits, n_dims = bits_and_dims(n_bits, d)
@@ -80,7 +79,7 @@ def _rabitq(n_bits: int, d: int, metric: str, seed: int) -> Any:
     return index
 
 
-def _lsh(n_bits: int, d: int, metric: str, seed: int) -> Any:
+def _lsh(n_bits: int, d: int, metric: str, seed: int, params: Params) -> Any:
     import faiss
 
     index = faiss.IndexLSH(d, n_bits, True, True)
@@ -88,15 +87,15 @@ def _lsh(n_bits: int, d: int, metric: str, seed: int) -> Any:
     return index
 
 
-def _itq(n_bits: int, d: int, metric: str, seed: int) -> Any:
+def _itq(n_bits: int, d: int, metric: str, seed: int, params: Params) -> Any:
     import faiss
 
     transform = faiss.ITQTransform(d, n_bits, n_bits < d)
-    transform.itq.seed = seed
+    transform.itq.seed, transform.itq.max_iter = seed, params.get("n_iter", transform.itq.max_iter)
     return faiss.IndexPreTransform(transform, faiss.IndexLSH(n_bits, n_bits, False, False))
 
 
-def _pq(n_bits: int, d: int, metric: str, seed: int) -> Any:
+def _pq(n_bits: int, d: int, metric: str, seed: int, params: Params) -> Any:
     import faiss
 
     index = faiss.IndexPQ(d, n_bits // _PQ_BITS, _PQ_BITS, _metric(metric))
@@ -104,12 +103,13 @@ def _pq(n_bits: int, d: int, metric: str, seed: int) -> Any:
     return index
 
 
-def _opq(n_bits: int, d: int, metric: str, seed: int) -> Any:
+def _opq(n_bits: int, d: int, metric: str, seed: int, params: Params) -> Any:
     import faiss
 
-    index = _pq(n_bits, d, metric, seed)
+    index = _pq(n_bits, d, metric, seed, params)
     rotation = faiss.OPQMatrix(d, n_bits // _PQ_BITS)
-    rotation.niter = _OPQ_ITERATIONS
+    rotation.niter = params.get("n_iter", rotation.niter)
+    rotation.max_train_points = params.get("rotation_rows", rotation.max_train_points)
     return faiss.IndexPreTransform(rotation, index)
 
 
@@ -129,25 +129,32 @@ def _check_pq(n_bits: int, d: int) -> None:
 
 
 class _Peer(NamedTuple):
-    """What raises InputError unless codes can have so many bits, and what builds an index."""
+    """An index of another library."""
 
     check: Callable[[int, int], object]
-    build: Callable[[int, int, str, int], Any]
+    """Raises InputError unless codes of vectors of so many dimensions can have so many bits."""
+    build: Callable[[int, int, str, int, Params], Any]
+    params: tuple[str, ...] = ()
+    """Its parameters: whole numbers; those of the library unless given."""
 
 
 PEERS = {
     "faiss-rabitq": _Peer(bits_and_dims, _rabitq),
     "faiss-lsh": _Peer(_check_any, _lsh),
-    "faiss-itq": _Peer(_check_itq, _itq),
+    "faiss-itq": _Peer(_check_itq, _itq, ("n_iter",)),
     "faiss-pq": _Peer(_check_pq, _pq),
-    "faiss-opq": _Peer(_check_pq, _opq),
+    "faiss-opq": _Peer(_check_pq, _opq, ("n_iter", "rotation_rows")),
 }
 """Indexes of other libraries by name."""
 
 
 def make_peer(name: str, params: dict[str, Any], *, n_bits: int, n_features: int, metric: str, seed: int) -> FaissIndex:
     """Return an index of another library; see `making.make_index`."""
-    for param in params:
-        raise InputError(f"{name} has no parameter {param!r}")
-    PEERS[name].check(n_bits, n_features)
-    return FaissIndex(lambda: PEERS[name].build(n_bits, n_features, metric, seed))
+    peer = PEERS[name]
+    for param, value in params.items():
+        if param not in peer.params:
+            raise InputError(f"{name} has no parameter {param!r}; it has {', '.join(peer.params) or 'none'}")
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise InputError(f"{name}: {param} = {value!r}; it must be a positive integer")
+    peer.check(n_bits, n_features)
+    return FaissIndex(lambda: peer.build(n_bits, n_features, metric, seed, params))

@@ -101,8 +101,8 @@ class LongCirculantProduct:
         """
         self._multiply(X, Values(out))
 
-    def encode(self, X: NDArray, n_bits: int, out: NDArray[np.uint8]) -> None:
-        """Write the signs of the first `n_bits` values of the product of each row.
+    def encode(self, X: NDArray, n_bits: int, out: NDArray[np.uint8], thresholds: NDArray | None = None) -> None:
+        """Write the signs of the first `n_bits` values of the product of each row, or of them less thresholds.
 
         Parameters
         ----------
@@ -112,8 +112,10 @@ class LongCirculantProduct:
             Bits of a code.
         out : uint8 array of shape (n, bytes of a code)
             Where the packed bits go.
+        thresholds : array of shape (n_bits,) or None
+            What the values are compared with, in the precision of the product; None means zero.
         """
-        self._multiply(X, signs_output(out, n_bits))
+        self._multiply(X, signs_output(out, n_bits, thresholds))
 
     def _multiply(self, X: NDArray, out: Output) -> None:
         X = np.ascontiguousarray(X, self.dtype)
