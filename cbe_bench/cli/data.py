@@ -199,6 +199,7 @@ def check(file: Path, part: str | None) -> None:
     from cbe_bench.cli._progress import Progress
     from cbe_bench.data.formats import open_features
     from cbe_bench.data.inspect import inspect
+    from cbe_bench.encoders.diagnostics import mean_problem
 
     with Progress() as progress, open_features(file, part=part) as features:
         progress.begin(1, 1.0)
@@ -210,6 +211,7 @@ def check(file: Path, part: str | None) -> None:
     click.echo("  norms: least {:.4g}, median {:.4g}, largest {:.4g}".format(*found.norms))
     click.echo("  flatness max|x| / ||x||: least {:.4g}, median {:.4g}, largest {:.4g}".format(*found.flatness))
     click.echo(f"  values that are not zero: {found.nonzero:.1%}")
+    click.echo(f"  energy of the mean, rows scaled to unit length: {found.mean_energy:.1%}")
     click.echo(f"  rows equal to an earlier one: {len(found.duplicates):,}")
     if found.labels is None:
         click.echo("  labels: none")
@@ -218,6 +220,10 @@ def check(file: Path, part: str | None) -> None:
         click.echo(f"  labels: {len(counts):,}, each of {counts[0]:,} to {counts[-1]:,} rows")
         if found.sampled:
             click.echo(f"  nearest neighbour has the same label: {found.same_label:.1%} of {found.sampled:,} rows")
+    if problem := mean_problem(found.mean_energy, "the rows"):
+        click.echo(
+            f"  note: {problem}: many bits of a code will be constant; try center=True, in a config center: true"
+        )
     for problem in found.problems:
         click.echo(f"  cannot be used: {problem}", err=True)
     if found.problems:

@@ -1,15 +1,18 @@
 """Searches for neighbours: the split of a seed and its view of the features, decided by what a row's spec says."""
 
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
+from numpy.typing import NDArray
 from pydantic import Field
 
 from cbe_bench.core.config import Positive, Scales
 from cbe_bench.data.features import Features
 from cbe_bench.data.splits import PROTOCOLS, Split, make_split
 from cbe_bench.data.view import DatasetView
+from cbe_bench.encoders.diagnostics import CodeWarning, mean_energy, mean_problem
 from cbe_bench.evaluators.configs import EncodersConfig
 from cbe_bench.evaluators.seeds import derive_seed
 
@@ -50,6 +53,21 @@ class NeighboursConfig(EncodersConfig):
         least = max(self.n_neighbours, self.depth)
         if self.n_database < least:
             yield f"n_database: found {self.n_database}; n_neighbours and depth need at least {least} rows"
+
+
+def warn_of_mean(queries: NDArray, labels: Sequence[str]) -> None:
+    """Warn in one line, with the remedy, if the mean of the data carries most of their energy.
+
+    Parameters
+    ----------
+    queries : float32 array of shape (n, d)
+        Rows like those of the database.
+    labels : sequence of str
+        Encoders that are not centred.
+    """
+    problem = mean_problem(mean_energy(queries), "the queries")
+    if problem and labels:
+        warnings.warn(f"{problem}; try center: true among the params of {', '.join(labels)}", CodeWarning, stacklevel=2)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from cbe_bench.kernels.bits import code_bytes, pack_row, pack_row_above, sign_word, write_bits
+from cbe_bench.kernels.memory import aligned_empty
 from cbe_bench.kernels.simd.vector import LANES, inline, load, prefetch_to_write, sign_bits, store
 
 
@@ -55,8 +56,8 @@ def signs_output(codes: NDArray, n_bits: int, thresholds: NDArray | None = None)
         raise ValueError(f"{n_bits} bits are {code_bytes(n_bits)} bytes a code, found an array of {codes.shape[1]}")
     if thresholds is None:
         return Signs(codes, n_bits)
-    padded = np.zeros(-(-n_bits // (2 * LANES)) * 2 * LANES, thresholds.dtype)
-    padded[:n_bits] = thresholds
+    padded = aligned_empty((-(-n_bits // (2 * LANES)) * 2 * LANES,), thresholds.dtype)
+    padded[:n_bits], padded[n_bits:] = thresholds, 0
     return SignsAbove(codes, n_bits, padded)
 
 

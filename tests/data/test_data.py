@@ -246,6 +246,8 @@ def test_rows_are_read_again_only_where_there_is_no_room(room, expected_reads, t
 
 def brute_truth(view, k):
     database = np.concatenate([block for _, block in view.database_blocks()]).astype(np.float64)
+    if view.metric == "ip":
+        return np.argsort(-(view.queries().astype(np.float64) @ database.T), axis=1, kind="stable")[:, :k]
     distances = ((view.queries().astype(np.float64)[:, None] - database) ** 2).sum(axis=2)
     return np.argsort(distances, axis=1, kind="stable")[:, :k]
 
@@ -255,6 +257,20 @@ def test_truth_is_exact_for_any_block_size(block_rows, tmp_path, rng, fresh_cach
     data = rng.standard_normal((400, 16)).astype(np.float32)
     view = prepared(array_features(tmp_path, data), block_rows=block_rows)
     assert np.array_equal(exact_neighbours(view, 10), brute_truth(view, 10))
+
+
+@pytest.mark.parametrize("metric", ["cosine", "l2", "ip"])
+def test_truth_by_metric(metric, tmp_path, rng, fresh_cache):
+    """Rows of very different norms, away from the origin: the three metrics disagree."""
+    data = ((rng.standard_normal((400, 16)) + 2) * 10 ** rng.uniform(-3, 3, (400, 1))).astype(np.float32)
+    views = {one: prepared(array_features(tmp_path, data), block_rows=90, metric=one) for one in ("cosine", "l2", "ip")}
+    found = exact_neighbours(views[metric], 10)
+    assert np.array_equal(found, brute_truth(views[metric], 10))
+    norms = np.linalg.norm(views[metric].queries(), axis=1)
+    assert np.allclose(norms, 1, atol=1e-6) == (metric == "cosine")
+    assert len({view.key() for view in views.values()}) == 3
+    others = [exact_neighbours(view, 10) for name, view in views.items() if name != metric]
+    assert all(np.mean(found == other) < 0.5 for other in others)
 
 
 def test_truth_separates_neighbours_that_single_precision_cannot(tmp_path, rng, fresh_cache):

@@ -47,7 +47,7 @@ from cbe_bench.evaluators.retrieval.rows import (
     recall_rows,
 )
 from cbe_bench.evaluators.retrieval.tables import data_label
-from cbe_bench.evaluators.task import Task
+from cbe_bench.evaluators.task import Task, warn_of_mean
 
 EQUAL_TIME, RECALL = "equal_time", "recall"
 _EQUAL_TIME_SECONDS = 3.0
@@ -229,6 +229,7 @@ class RetrievalExperiment(Experiment):
         operations = ground_truth_operations(d, n_database, len(split.queries))
         reporter.step(f"exact neighbours, seed {seed}", operations / (OPERATIONS_PER_SECOND * self.resources.n_threads))
         data = task.view(seed, cached_bytes(self.resources.memory_limit, d, n_database, len(split.train_positions)))
+        warn_of_mean(data.queries(), [entry.label for entry in self.config.encoders if self._encoder(entry).linear])
         evaluator = RetrievalEvaluator(data, task.n_neighbours, task.depth, reporter.advance, auc=task.auc)
         return _Group(evaluator, _encoded_bits(cells))
 

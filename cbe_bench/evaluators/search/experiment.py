@@ -13,6 +13,7 @@ from cbe_bench.core.report import Report
 from cbe_bench.core.results import Results
 from cbe_bench.core.runner import BASE_BYTES, OPERATIONS_PER_SECOND, Cell, Metrics
 from cbe_bench.data.splits import Split
+from cbe_bench.encoders import make_encoder
 from cbe_bench.encoders.registry import encoder_class, encoder_classes
 from cbe_bench.evaluators.base import Experiment, Measurement, register
 from cbe_bench.evaluators.configs import EncoderConfig
@@ -26,7 +27,7 @@ from cbe_bench.evaluators.search.peers import missing_library
 from cbe_bench.evaluators.search.rows import SearchRow, SearchSpec
 from cbe_bench.evaluators.search.tables import data_label, search_measurements
 from cbe_bench.evaluators.seeds import derive_seed
-from cbe_bench.evaluators.task import Task
+from cbe_bench.evaluators.task import Task, warn_of_mean
 
 _SCORES_AT_ONCE = 16 * 128
 """Bytes of scores for each row of the database while a search runs."""
@@ -131,6 +132,13 @@ class SearchExperiment(Experiment):
             resources=self.resources,
         )
 
+    def _is_linear(self, entry: EncoderConfig) -> bool:
+        """Whether a method is an encoder that compares linear projections with zero."""
+        if entry.name not in encoder_classes():
+            return False
+        params = {name: value for name, value in entry.params.items() if name != "scoring"}
+        return make_encoder(entry.name, **params).linear
+
     def _memory_bytes(self, index: Index, n_bits: int) -> int:
         """Estimate the memory of a cell: data, scores to re-rank by, training, codes, scores of a search."""
         d, split = self.config.n_features, self._first_split
@@ -158,6 +166,7 @@ class SearchExperiment(Experiment):
         seconds = operations / (OPERATIONS_PER_SECOND * self.resources.n_threads)
         reporter.step(f"exact neighbours, seed {spec.seed}", seconds)
         data = self.task.view(spec.seed, self._cache_bytes)
+        warn_of_mean(data.queries(), [entry.label for entry in config.present if self._is_linear(entry)])
         return SearchEvaluator(data, config.n_neighbours, config.depth, config.timed_depth, reporter.advance)
 
     def evaluate(self, cell: Cell, context: SearchEvaluator, progress: Progress) -> Metrics:

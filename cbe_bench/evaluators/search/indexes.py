@@ -17,12 +17,14 @@ from cbe_bench.encoders.rabitq import RaBitQ
 from cbe_bench.encoders.rabitq_codes import RaBitQCodes, concatenated
 from cbe_bench.kernels.asymmetric import AsymmetricQueries
 from cbe_bench.kernels.bits import Codes
-from cbe_bench.kernels.hamming import top_k
+from cbe_bench.kernels.hamming import inner_products, top_k
 from cbe_bench.kernels.parallel import slices
 from cbe_bench.kernels.ranking import lowest
 
 _QUERIES_AT_ONCE = 128
 """Queries whose scores are held at once."""
+_FEW = 128
+"""Up to so many codes are found by insertion as distances are computed, more by selection from all of them."""
 _BITS_PER_DIM = (1, 2, 4)
 
 
@@ -95,13 +97,16 @@ class EncoderIndex(Index):
 
     def search(self, queries: NDArray, k: int) -> NDArray[np.int64]:
         """Rank codes; equal scores by position."""
-        if self._scoring == "symmetric":
+        if self._scoring == "symmetric" and k <= _FEW:
             return top_k(self._encoder.encode(queries), self._codes, k)[1]
-        found = np.empty((len(queries), k), np.int64)
-        for part in slices(len(queries), _QUERIES_AT_ONCE):
-            scores = AsymmetricQueries(self._encoder.project(queries[part])).scores(self._codes)
-            found[part] = lowest(-scores, k)
-        return found
+        parts = slices(len(queries), _QUERIES_AT_ONCE)
+        return np.concatenate([lowest(-self._scores(queries[part]), k) for part in parts])
+
+    def _scores(self, queries: NDArray) -> NDArray:
+        """Return the inner products with all codes: exact whole numbers, or multiples of a step for each query."""
+        if self._scoring == "symmetric":
+            return inner_products(self._encoder.encode(queries), self._codes, self._encoder.n_bits_)
+        return AsymmetricQueries(self._encoder.project(queries)).scores(self._codes)
 
     @property
     def bytes_per_vector(self) -> float:
