@@ -107,10 +107,15 @@ def test_tables_and_the_figure(run):
 
 def test_without_the_library_its_methods_are_skipped_in_one_line(run, monkeypatch):
     monkeypatch.setattr(search_config, "missing_library", lambda: "faiss is not installed")
-    monkeypatch.setattr("cbe_bench.evaluators.search.experiment.missing_library", lambda: "faiss is not installed")
     experiment, results = run("absent", encoders=["sign", "faiss-pq", "faiss-itq"], seeds=[0])
     assert experiment.headline.endswith("; sign; skipped: faiss-pq, faiss-itq: faiss is not installed")
     assert {row.label for row in results.rows} == {"sign"}
+
+
+def test_peers_without_a_possible_length_are_skipped(run):
+    pytest.importorskip("faiss")
+    experiment, _ = run("lengths", encoders=["sign", "faiss-pq"], n_bits=[9], seeds=[0])
+    assert "skipped: faiss-pq: n_bits = 9; PQ needs 8 times a divisor" in experiment.headline
 
 
 @pytest.mark.parametrize("name", ["faiss-rabitq", "faiss-lsh", "faiss-itq", "faiss-pq", "faiss-opq"])
@@ -142,8 +147,6 @@ def test_peers_find_neighbours(name, rng):
     ],
 )
 def test_what_cannot_work_is_one_line(run, keys, message):
-    if "faiss" in message:
-        pytest.importorskip("faiss")
     with pytest.raises(InputError) as error:
         run("bad", **keys)
     assert message in str(error.value) and "\n" not in str(error.value)

@@ -26,9 +26,14 @@ class SearchConfig(NeighboursConfig):
 
     @property
     def present(self) -> tuple[EncoderConfig, ...]:
-        """The methods that can be run: those whose library is installed."""
-        absent = PEERS if missing_library() else ()
-        return tuple(entry for entry in self.encoders if entry.name not in absent)
+        """The methods that can be run."""
+        return tuple(entry for entry in self.encoders if not self.skipped(entry))
+
+    def skipped(self, entry: EncoderConfig) -> str:
+        """Say why the index of another library cannot be run; an empty string where it can."""
+        if entry.name not in PEERS:
+            return ""
+        return missing_library() or ("" if self.lengths(entry) else self._problem(entry, self.n_bits[0]))
 
     def lengths(self, entry: EncoderConfig) -> list[int]:
         """Return the code lengths that a method can have."""
@@ -46,20 +51,17 @@ class SearchConfig(NeighboursConfig):
         """Raise InputError unless a method can have one of the code lengths."""
         if {"n_bits", "random_state"} & entry.params.keys():
             raise InputError("n_bits and random_state are set by the keys n_bits and seeds")
-        if entry in self.present and not self.lengths(entry):
+        if entry.name in PEERS:
+            self._make(entry, n_bits=8, n_features=8)  # its parameters; lengths may be none
+        elif not self.lengths(entry):
             raise InputError(self._problem(entry, self.n_bits[0]))
 
     def _problem(self, entry: EncoderConfig, n_bits: int) -> str:
         try:
-            make_index(
-                entry.name,
-                self.params_of(entry),
-                n_bits=n_bits,
-                n_features=self.n_features,
-                metric=self.metric,
-                seed=0,
-                resources=Resources(),
-            )
+            self._make(entry, n_bits=n_bits, n_features=self.n_features)
         except InputError as error:
             return str(error)
         return ""
+
+    def _make(self, entry: EncoderConfig, **sizes: int) -> None:
+        make_index(entry.name, self.params_of(entry), **sizes, metric=self.metric, seed=0, resources=Resources())

@@ -23,7 +23,6 @@ from cbe_bench.evaluators.search.evaluator import SearchEvaluator
 from cbe_bench.evaluators.search.figures import search_report
 from cbe_bench.evaluators.search.indexes import Index
 from cbe_bench.evaluators.search.making import make_index
-from cbe_bench.evaluators.search.peers import missing_library
 from cbe_bench.evaluators.search.rows import SearchRow, SearchSpec
 from cbe_bench.evaluators.search.tables import data_label, search_measurements
 from cbe_bench.evaluators.seeds import derive_seed
@@ -67,8 +66,11 @@ class SearchExperiment(Experiment):
     def headline(self) -> str:
         """Say in a line what is to be run, and what cannot be."""
         config, split = self.config, self._first_split
-        absent = [entry.label for entry in config.encoders if entry not in config.present]
-        skipped = f"; skipped: {', '.join(absent)}: {missing_library()}" if absent else ""
+        reasons: dict[str, list[str]] = {}
+        for entry in config.encoders:
+            if reason := config.skipped(entry):
+                reasons.setdefault(reason, []).append(entry.label)
+        skipped = "".join(f"; skipped: {', '.join(labels)}: {reason}" for reason, labels in reasons.items())
         return (
             f"{self.features.name} ({self.features.kind}): {len(split.database):,} database rows, "
             f"{len(split.queries):,} queries, d = {config.n_features:,}, neighbours by {config.metric}; "
