@@ -98,7 +98,7 @@ THRESHOLDED = [
 
 @pytest.mark.parametrize(
     "name, d, n_bits, params",
-    [*((*one, {}) for one in THRESHOLDED), *(pytest.param(*one, marks=pytest.mark.slow) for one in LONG)],
+    [*((*one, {}) for one in SHORT), *(pytest.param(*one, marks=pytest.mark.slow) for one in LONG)],
 )
 def test_kernels_compare_with_thresholds_as_they_pack(name, d, n_bits, params, rng):
     X = (rng.standard_normal((30, d)) + rng.standard_normal(d)).astype(np.float32)
