@@ -17,9 +17,10 @@ from cbe_bench.encoders.aqbc import angular_margins
 from cbe_bench.encoders.bilinear import sides
 from cbe_bench.encoders.sklsh import nearest_distances
 from cbe_bench.encoders.spectral import slowest_modes
-from cbe_bench.kernels import orthogonal, parallel
+from cbe_bench.kernels import parallel
 from cbe_bench.kernels.hamming import top_k
-from cbe_bench.kernels.principal import principal_directions
+from cbe_bench.kernels.linalg import orthogonal
+from cbe_bench.kernels.linalg.principal import principal_directions
 
 METHODS = ["aqbc", "bilinear-opt", "itq", "sh", "sklsh"]
 seeds = st.integers(0, 2**31 - 1)
@@ -85,7 +86,7 @@ def test_cross_products_and_sums_are_what_they_say_on_any_number_of_threads(rng)
 
 @pytest.mark.parametrize("n, d", [(200, 150), (150, 200), (150, 150), (2, 9), (9, 1)])
 def test_principal_directions_from_either_matrix(n, d, rng, monkeypatch):
-    monkeypatch.setattr("cbe_bench.kernels.principal._BLOCK_VALUES", 1 << 13)
+    monkeypatch.setattr("cbe_bench.kernels.linalg.principal._BLOCK_VALUES", 1 << 13)
     X = rng.standard_normal((n, d)) * np.linspace(2, 1, d) + 3
     mean, directions = principal_directions(X, 10)
     expected = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][: min(10, n - 1, d)]

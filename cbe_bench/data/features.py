@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cbe_bench.core.cache import cache_directory, remember
 from cbe_bench.core.errors import InputError
-from cbe_bench.kernels.products import squared_norms
+from cbe_bench.kernels.linalg.products import squared_norms
 
 Matrix = NDArray[np.float32]
 

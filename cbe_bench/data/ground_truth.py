@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from cbe_bench.core.cache import cache_directory, remember
 from cbe_bench.data.features import Matrix
 from cbe_bench.data.view import DatasetView, Tick
+from cbe_bench.kernels.linalg.products import squared_distances, squared_norms
 from cbe_bench.kernels.parallel import for_slices
-from cbe_bench.kernels.products import squared_distances, squared_norms
 
 _QUERIES_AT_ONCE = 128
 

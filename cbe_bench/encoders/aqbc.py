@@ -22,7 +22,7 @@ from cbe_bench.encoders.base import N_TRAIN, register
 from cbe_bench.encoders.rotation import LearnedRotation
 from cbe_bench.encoders.state import Field, Shapes
 from cbe_bench.kernels.bits import Codes
-from cbe_bench.kernels.orthogonal import cross_products, polar, random_orthonormal
+from cbe_bench.kernels.linalg.orthogonal import cross_products, polar, random_orthonormal
 from cbe_bench.kernels.parallel import for_slices
 
 

@@ -198,7 +198,7 @@ class CBEOpt(CirculantEncoder):
     def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""
         return super().memory_bytes(n_features, n_train) + statistics_bytes(
-            n_features, n_train, self._cache(), pairs=self.mu > 0
+            n_features, n_train, self._cache(), self.resources.n_threads, pairs=self.mu > 0
         )
 
     def _cache(self) -> int:

@@ -17,9 +17,9 @@ from cbe_bench.encoders.base import N_TRAIN, register
 from cbe_bench.encoders.rotation import LearnedRotation
 from cbe_bench.encoders.state import Field, Shapes
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, unpack_signs
-from cbe_bench.kernels.orthogonal import cross_products, polar, random_orthonormal
+from cbe_bench.kernels.linalg.orthogonal import cross_products, polar, random_orthonormal
+from cbe_bench.kernels.linalg.principal import centred_products, principal_directions
 from cbe_bench.kernels.parallel import for_slices
-from cbe_bench.kernels.principal import centred_products, principal_directions
 
 
 @register("itq")

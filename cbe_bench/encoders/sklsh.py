@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from cbe_bench.core.errors import InputError
 from cbe_bench.encoders.base import N_TRAIN, Encoder, child_rng, register
 from cbe_bench.encoders.state import Field, Shapes
+from cbe_bench.kernels.linalg.products import ROUNDING, near_zero, paired_products, squared_distances, squared_norms
 from cbe_bench.kernels.parallel import for_slices
-from cbe_bench.kernels.products import ROUNDING, near_zero, paired_products, squared_distances, squared_norms
 
 _TILE_BITS = 128
 """Bits drawn from one seed."""

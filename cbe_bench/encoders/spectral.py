@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from cbe_bench.core.errors import InputError
 from cbe_bench.encoders.base import N_TRAIN, Encoder, register
 from cbe_bench.encoders.state import Field, Shapes, index_field
+from cbe_bench.kernels.linalg.principal import centred_products, principal_directions
+from cbe_bench.kernels.linalg.products import ROUNDING, near_zero, paired_products, squared_norms
 from cbe_bench.kernels.parallel import for_slices
-from cbe_bench.kernels.principal import centred_products, principal_directions
-from cbe_bench.kernels.products import ROUNDING, near_zero, paired_products, squared_norms
 
 _TASK_VALUES = 1 << 19
 
