@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from cbe_bench.cli import main
+from cbe_bench.core import plugins
 from cbe_bench.core.errors import InputError
 from cbe_bench.data import catalogue
 
@@ -42,6 +43,7 @@ def plugin(tmp_path, monkeypatch):
     (site / "sets" / "noise512.yaml").write_text("type: synthetic\ntitle: noise\nrows: 300\ndims: 512\n")
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: more-sets\nVersion: 1.0\n")
     (installed / "entry_points.txt").write_text("[cbe_bench.datasets]\nmore = more_sets_plugin:FOLDER\n")
+    monkeypatch.setattr(plugins, "_loaded", {})
     monkeypatch.syspath_prepend(str(site))
     catalogue.datasets.cache_clear()
     yield

@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from cbe_bench.cli import main
+from cbe_bench.core import plugins
 from cbe_bench.core.errors import InputError
 from cbe_bench.data.formats import open_features, readable_suffixes, registry
 
@@ -42,6 +43,7 @@ def plugin(tmp_path, monkeypatch):
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: raw-format\nVersion: 1.0\n")
     entries = "[cbe_bench.formats]\nraw = raw_format_plugin\nbroken = no_such_module\n"
     (installed / "entry_points.txt").write_text(entries)
+    monkeypatch.setattr(plugins, "_loaded", {})
     monkeypatch.syspath_prepend(str(site))
     readable_suffixes()  # the package's own formats are registered before the registry is copied
     monkeypatch.setattr(registry, "_READERS", dict(registry._READERS))

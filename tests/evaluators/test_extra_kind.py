@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from cbe_bench.cli import main
+from cbe_bench.core import plugins
 from cbe_bench.core.errors import InputError
 from cbe_bench.core.progress import Silent
 from cbe_bench.core.resources import Resources
@@ -114,6 +115,7 @@ def registry(monkeypatch):
     """The kinds of experiments; those registered meanwhile are forgotten."""
     experiment_kinds()
     monkeypatch.setattr(base, "_KINDS", dict(base._KINDS))
+    monkeypatch.setattr(plugins, "_loaded", {})
     yield base._KINDS
 
 
