@@ -290,7 +290,7 @@ def test_slowest_modes_are_the_smallest_of_all(ranges, count):
 
 
 @pytest.mark.parametrize("n_bits", [1, 10, 24, 60])
-def test_spectral_bits_are_waves_along_principal_directions(n_bits, X):
+def test_spectral_bits_are_eigenfunctions_along_principal_directions(n_bits, X):
     values = SpectralHashing(n_bits).fit(X[:40]).project(X)
     mean, W = principal_directions(X[:40], n_bits)
     V = (X - mean) @ W.T
@@ -307,18 +307,18 @@ def test_spectral_bits_are_waves_along_principal_directions(n_bits, X):
 def test_sklsh_is_a_shifted_wave_above_a_height(X):
     encoder = SKLSH(200, random_state=3).fit(X)
     for bit in (0, 1, 127, 128, 199):
-        w, b, t = encoder.waves_[bit].astype(np.float64), encoder.phases_[bit], encoder.heights_[bit]
+        w, b, t = encoder.weights_[bit].astype(np.float64), encoder.phases_[bit], encoder.thresholds_[bit]
         expected = [np.cos(np.dot(w, x) + b) + t for x in X]
         np.testing.assert_allclose(encoder.project(X)[:, bit], expected, atol=1e-6)
 
 
 def test_sklsh_draws_what_it_says(X):
     encoder = SKLSH(20_000, gamma=0.25, random_state=3).fit(X)
-    assert abs(encoder.waves_.var() - 0.25) < 0.005
+    assert abs(encoder.weights_.var() - 0.25) < 0.005
     assert 0 <= encoder.phases_.min() < 0.01 < 6.27 < encoder.phases_.max() <= 2 * np.pi + 1e-6
-    assert -1 <= encoder.heights_.min() < -0.99 < 0.99 < encoder.heights_.max() <= 1
+    assert -1 <= encoder.thresholds_.min() < -0.99 < 0.99 < encoder.thresholds_.max() <= 1
     assert abs(encoder.phases_.mean() - np.pi) < 0.05
-    assert abs(encoder.heights_.mean()) < 0.02
+    assert abs(encoder.thresholds_.mean()) < 0.02
 
 
 def test_sklsh_gamma_is_one_over_the_squared_mean_distance_of_neighbours(X):

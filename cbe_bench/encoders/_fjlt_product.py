@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from cbe_bench.kernels.hadamard import transform
 from cbe_bench.kernels.memory import aligned_empty
 from cbe_bench.kernels.output import Output, Signs, Values, part_of, row_of, write_row
-from cbe_bench.kernels.parallel import for_slices, share_of, slices
+from cbe_bench.kernels.parallel import for_slices, slice_size, slices
 from cbe_bench.kernels.simd.calls import take
 from cbe_bench.kernels.simd.vector import LANES, Vector, inline, load, store
 
@@ -81,7 +81,7 @@ def _multiply_groups(groups: NDArray, lanes: int, matrix: SparseMatrix, out: Out
             _multiply_block(SparseMatrix(matrix.columns[rows], matrix.entries[rows]), groups[group], lanes, sums)
             _write(sums, lanes, line[: rows.stop - rows.start], _columns_of(part_of(out, vectors), rows))
 
-    for_slices(work, tasks, share_of(tasks, 1))
+    for_slices(work, tasks, slice_size(tasks, 1))
 
 
 def _columns_of(out: Output, columns: slice) -> Output:

@@ -1,7 +1,7 @@
 """Iterative quantisation: principal components, rotated so that they lie close to the corners of a cube.
 
-V holds the centred learning set along its k principal directions. The error ||B - V R||^2 of replacing V R by its
-signs B is lowered in turns, by B = sign(V R) and by R = polar(B' V)', each exact while the other is held. With more
+V holds the centred training set along its k principal directions. The error ||B - V R||^2 of replacing V R by its
+signs B is lowered alternately, by B = sign(V R) and by R = polar(B' V)', each exact for the other fixed. With more
 bits than directions in which the training set varies, R is a wide matrix with orthonormal rows. Learning is in double
 precision: a sign that rounding flips would change all that follows.
 """
@@ -31,7 +31,7 @@ class ITQ(LearnedRotation):
     n_bits : int or None
         Bits of a code; None means as many as there are features.
     n_iter : int
-        Rounds of learning; fewer if the codes no longer change.
+        Iterations; fewer if the codes no longer change.
     random_state : int, RandomState or None
         Decides the rotation that learning starts from.
 

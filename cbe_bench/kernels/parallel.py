@@ -119,7 +119,7 @@ def _cut(n: int, count: int) -> list[slice]:
     return [slice(n * i // count, n * (i + 1) // count) for i in range(count)]
 
 
-def share_of(n: int, least: int) -> int:
+def slice_size(n: int, least: int) -> int:
     """Return the size of slices that keep all threads busy to the end, a few for each, none below `least`."""
     return max(least, -(-n // (_SLICES_PER_THREAD * thread_count())), 1)
 

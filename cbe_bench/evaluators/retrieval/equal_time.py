@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from cbe_bench.core.cache import cache_directory, remember
+from cbe_bench.core.cache import cache_directory, write_cache
 from cbe_bench.core.code_version import code_version
 from cbe_bench.core.errors import InputError
 from cbe_bench.core.progress import no_progress
@@ -147,7 +147,7 @@ class EqualTimeSearch:
         if key not in self._found:
             path = cache_directory() / "equal-time" / f"{key}.json"
             found = (_load(path) if use_cache else None) or self._measure(spec, own, reference)
-            remember(path, json.dumps(asdict(found)).encode())
+            write_cache(path, json.dumps(asdict(found)).encode())
             self._found[key] = found
         found = self._found[key]
         if found.searched_at_bits == spec.target_bits:

@@ -95,14 +95,14 @@ class TimingExperiment(Experiment):
 
     def _grouped(self, cells: list[Cell]) -> Iterator[Cell]:
         """Put cells of one dimension into groups that fit into memory together."""
-        limit = room = self.resources.memory_limit
+        limit = free = self.resources.memory_limit
         number = 0
         for cell in cells:
             spec: Any = cell.spec
-            if cell.memory_bytes > room and not cell.excess(limit):
-                number, room = number + 1, limit
+            if cell.memory_bytes > free and not cell.excess(limit):
+                number, free = number + 1, limit
             if not cell.excess(limit):
-                room -= cell.memory_bytes - self._shared_bytes(spec.n_features)
+                free -= cell.memory_bytes - self._shared_bytes(spec.n_features)
             yield Cell(**{**vars(cell), "group": (spec.n_features, spec.n_bits, number)})
 
     def prepare(self, cells: Sequence[Cell], reporter: Reporter) -> "_Interleaved":
