@@ -191,7 +191,7 @@ def _transform_start(x, i, signs, k):  # type: ignore[no-untyped-def]
     _store8(x, i, LANES, _hadamard8(vectors))
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@njit(nogil=True, cache=True)
 def _across(x, start, step, factor, first, last):  # type: ignore[no-untyped-def]
     """Transform across `factor` neighbouring pieces of length `step`: their vectors first..last-1."""
     for i in range(start + first * LANES, start + last * LANES, LANES):
