@@ -13,7 +13,7 @@ from cbe_bench.encoders import encoder_classes
 from cbe_bench.encoders.diagnostics import CodeWarning, constant_bits, equal_codes, mean_energy
 from cbe_bench.kernels.bits import pack_signs
 from cbe_bench.kernels.hamming import top_k
-from cbe_bench.kernels.principal import principal_directions
+from cbe_bench.kernels.linalg.principal import principal_directions
 
 NAMES = list(encoder_classes())
 STEPS = [{"center": True}, {"threshold": "median"}, {"center": True, "threshold": "median"}, {"pca": True}]
@@ -87,7 +87,7 @@ def test_adding_a_constant_vector_leaves_centred_codes_and_rankings_exactly(name
 
 
 LONG = [("cbe-orth", 1 << 14, 1000, {}), ("cbe-orth", 2048, 128, {"rows": "strided"})]
-THRESHOLDED = [
+SHORT = [
     ("cbe-orth", 96, 96),
     ("cbe-orth", 96, 41),
     ("cbe-orth", 96, 170),

@@ -36,9 +36,9 @@ from cbe_bench.encoders.state import Field, Shapes
 from cbe_bench.kernels.bits import Codes
 from cbe_bench.kernels.grid import grid_codes, integer_products, plane_sums, real_products
 from cbe_bench.kernels.hadamard import padded_length
-from cbe_bench.kernels.orthogonal import random_orthonormal
+from cbe_bench.kernels.linalg.orthogonal import random_orthonormal
+from cbe_bench.kernels.linalg.principal import centred_products, principal_directions
 from cbe_bench.kernels.parallel import slices
-from cbe_bench.kernels.principal import centred_products, principal_directions
 from cbe_bench.kernels.ranking import lowest
 
 ROTATIONS = ("circulant", "hadamard", "dense")
