@@ -3,12 +3,13 @@
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from numpy.typing import NDArray
 from pydantic import Field
 
 from cbe_bench.core.config import Positive, Scales
+from cbe_bench.core.results import Spec
 from cbe_bench.data.features import Features
 from cbe_bench.data.splits import PROTOCOLS, Split, make_split
 from cbe_bench.data.view import DatasetView
@@ -42,6 +43,20 @@ class NeighboursConfig(EncodersConfig):
         """Rows that a synthetic surrogate must have."""
         return self.n_database + self.n_queries
 
+    def task(self, features: Features, n_train: int) -> "Task":
+        """Return what is searched for in what, with a training set of so many rows."""
+        return Task(
+            features=features,
+            protocol=self.protocol,
+            n_features=self.n_features,
+            n_database=self.n_database,
+            n_train=n_train,
+            n_queries=self.n_queries,
+            n_neighbours=self.n_neighbours,
+            depth=self.depth,
+            metric=self.metric,
+        )
+
     def problems(self) -> Iterable[str]:
         """Find what is well-formed but cannot work."""
         yield from super().problems()
@@ -53,6 +68,31 @@ class NeighboursConfig(EncodersConfig):
         least = max(self.n_neighbours, self.depth)
         if self.n_database < least:
             yield f"n_database: found {self.n_database}; n_neighbours and depth need at least {least} rows"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeighboursSpec(Spec):
+    """One method at one code length under one seed, searching one data set."""
+
+    encoder: str
+    params: dict[str, Any]
+    n_bits: int
+    seed: int
+    n_train: int
+    """Rows the method is trained on; 0 where it is data-independent."""
+    n_train_pool: int
+    """Rows of the training set that those are drawn from; 0 where it is data-independent."""
+    protocol: str
+    data_hash: str
+    n_rows: int
+    """Rows of the file that queries and database are drawn from."""
+    n_features: int
+    n_database: int
+    n_queries: int
+    n_neighbours: int
+    depth: int
+    metric: str = "cosine"
+    """What neighbours are nearest by: cosine (rows have unit length), l2 or ip."""
 
 
 def warn_of_mean(queries: NDArray, labels: Sequence[str]) -> None:
@@ -85,7 +125,20 @@ class Task:
     depth: int
     metric: str = "cosine"
     """What neighbours are nearest by."""
-    auc: bool = False
+
+    def spec_fields(self, split: Split, data_hash: str) -> dict[str, Any]:
+        """Return the fields of a spec that all methods share, given a split and the hash of the features."""
+        return {
+            "protocol": self.protocol,
+            "data_hash": data_hash,
+            "n_rows": self.features.n_rows,
+            "n_features": self.n_features,
+            "n_database": len(split.database),
+            "n_queries": len(split.queries),
+            "n_neighbours": self.n_neighbours,
+            "depth": self.depth,
+            "metric": self.metric,
+        }
 
     def split(self, seed: int) -> Split:
         """Return the split of a seed."""

@@ -86,18 +86,7 @@ class RetrievalExperiment(Experiment):
         """What is retrieved from what; no training set is drawn where no method is trained."""
         config = self.config
         trained = any(self._encoder(entry).data_dependent for entry in config.encoders)
-        return Task(
-            features=self.features,
-            protocol=config.protocol,
-            n_features=config.n_features,
-            n_database=config.n_database,
-            n_train=config.n_train if trained else 0,
-            n_queries=config.n_queries,
-            n_neighbours=config.n_neighbours,
-            depth=config.depth,
-            metric=config.metric,
-            auc=config.auc,
-        )
+        return config.task(self.features, config.n_train if trained else 0)
 
     def _encoder(self, entry: EncoderConfig, n_bits: int | None = None) -> Encoder:
         """Return the encoder of an entry, not fitted."""
@@ -196,16 +185,8 @@ class RetrievalExperiment(Experiment):
             seed=seed,
             n_train=min(entry.n_train or pool, pool),
             n_train_pool=pool,
-            protocol=config.protocol,
-            data_hash=self._data_hash,
-            n_rows=self.features.n_rows,
-            n_features=config.n_features,
-            n_database=n_database,
-            n_queries=n_queries,
-            n_neighbours=config.n_neighbours,
-            depth=config.depth,
-            metric=config.metric,
             auc=config.auc,
+            **self.task.spec_fields(split, self._data_hash),
         )
         return Cell(
             spec=spec,
@@ -230,7 +211,7 @@ class RetrievalExperiment(Experiment):
         reporter.step(f"exact neighbours, seed {seed}", operations / (OPERATIONS_PER_SECOND * self.resources.n_threads))
         data = task.view(seed, cached_bytes(self.resources.memory_limit, d, n_database, len(split.train_positions)))
         warn_of_mean(data.queries(), [entry.label for entry in self.config.encoders if self._encoder(entry).linear])
-        evaluator = RetrievalEvaluator(data, task.n_neighbours, task.depth, reporter.advance, auc=task.auc)
+        evaluator = RetrievalEvaluator(data, task.n_neighbours, task.depth, reporter.advance, auc=self.config.auc)
         return _Group(evaluator, _encoded_bits(cells))
 
     def _check_features(self, alone: Any) -> None:

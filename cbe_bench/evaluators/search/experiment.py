@@ -44,18 +44,7 @@ class SearchExperiment(Experiment):
     @cached_property
     def task(self) -> Task:
         """What is searched for in what."""
-        config = self.config
-        return Task(
-            features=self.features,
-            protocol=config.protocol,
-            n_features=config.n_features,
-            n_database=config.n_database,
-            n_train=config.n_train,
-            n_queries=config.n_queries,
-            n_neighbours=config.n_neighbours,
-            depth=config.depth,
-            metric=config.metric,
-        )
+        return self.config.task(self.features, self.config.n_train)
 
     @cached_property
     def _first_split(self) -> Split:
@@ -90,24 +79,16 @@ class SearchExperiment(Experiment):
 
     def _cell(self, entry: EncoderConfig, n_bits: int, seed: int, data_hash: str) -> Cell:
         config, split = self.config, self._first_split
-        n_database, n_queries, pool = len(split.database), len(split.queries), len(split.train_positions)
+        pool = len(split.train_positions)
         spec = SearchSpec(
             encoder=entry.name,
             params=config.params_of(entry),
             n_bits=n_bits,
             seed=seed,
-            metric=config.metric,
             n_train=min(entry.n_train or pool, pool),
             n_train_pool=pool,
-            protocol=config.protocol,
-            data_hash=data_hash,
-            n_rows=self.features.n_rows,
-            n_features=config.n_features,
-            n_database=n_database,
-            n_queries=n_queries,
-            n_neighbours=config.n_neighbours,
-            depth=config.depth,
             timed_depth=config.timed_depth,
+            **self.task.spec_fields(split, data_hash),
         )
         index = self._index(spec)
         modules = [SearchEvaluator.__module__, make_index.__module__]

@@ -2,37 +2,21 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from cbe_bench.core.results import Row, Spec
+from cbe_bench.core.results import Row
+from cbe_bench.evaluators.task import NeighboursSpec
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchSpec(Spec):
-    """One method at one code length under one seed, on one data set."""
+class SearchSpec(NeighboursSpec):
+    """One index at one code length under one seed, on one data set.
 
-    encoder: str
-    """An encoder, rabitq, or an index of another library."""
-    params: dict[str, Any]
-    n_bits: int
-    """Bits of a code, numbers stored beside it aside."""
-    seed: int
-    metric: str
-    """What neighbours are nearest by: cosine (rows have unit length), l2 or ip."""
-    n_train: int
-    """Rows the method is trained on; 0 where it is data-independent."""
-    n_train_pool: int
-    """Rows of the training set that those are drawn from."""
-    protocol: str
-    data_hash: str
-    n_rows: int
-    """Rows of the file that queries and database are drawn from."""
-    n_features: int
-    n_database: int
-    n_queries: int
-    n_neighbours: int
-    depth: int
+    `encoder` is an encoder, rabitq, or an index of another library; `n_bits` does not count numbers beside the code.
+    """
+
     timed_depth: int
+    """Search time is that of finding this many."""
 
 
 @dataclass(frozen=True, kw_only=True)
