@@ -78,7 +78,7 @@ def test_rows_by_metric(run, metric):
         assert row.oversampling == tuple(range(1, 11))
         assert row.recall == tuple(sorted(row.recall)) and 0.05 < row.recall[0] <= row.recall[-1] <= 1
         assert row.recall_float16[-1] == pytest.approx(row.recall[-1], abs=0.02)
-        assert row.recall_int8[-1] == pytest.approx(row.recall[-1], abs=0.1)
+        assert row.recall_int8[-1] == pytest.approx(row.recall[-1], abs=0.05)
         assert row.search_us_per_query > 0 and row.encode_us_per_vector > 0
     best = {label: max(row.recall[0] for row in rows if row.label == label) for label in ("sign", "rabitq")}
     assert best["rabitq"] > best["sign"]
@@ -182,14 +182,14 @@ def test_least_oversampling():
 
 
 def test_stored_rows_are_within_half_a_step(rng):
-    X = rng.standard_normal((20, 30)).astype(np.float32)
-    X[3] = 0
-    assert rounded(X, "float32") is X
-    assert np.abs(rounded(X, "float16") - X).max() <= 2.0**-11 * np.abs(X).max()
-    steps = np.abs(X).max(axis=1, keepdims=True) / 127
-    assert np.all(np.abs(rounded(X, "int8") - X) <= 0.501 * steps)
-    codes = rounded(X, "int8")[:3] / steps[:3]
-    np.testing.assert_allclose(codes, np.rint(codes), atol=1e-4)
+    X = (rng.standard_normal((20, 30)) * np.linspace(0, 9, 30)).astype(np.float32)
+    low, high = X.min(axis=0), X.max(axis=0)
+    assert np.abs(rounded(X, "float16", (low, high)) - X).max() <= 2.0**-11 * np.abs(X).max()
+    stored, steps = rounded(X, "int8", (low, high)), (high - low) / 255
+    assert np.all(np.abs(stored - X) <= 0.501 * steps)
+    codes = (stored - low)[:, 1:] / steps[1:]
+    np.testing.assert_allclose(codes, np.rint(codes), atol=1e-3)
+    assert codes.min() == 0 and codes.max() == pytest.approx(255)
 
 
 def test_lowest_orders_ties_by_position(rng):

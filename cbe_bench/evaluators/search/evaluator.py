@@ -16,6 +16,7 @@ from cbe_bench.evaluators.search.reranking import (
     recall_curve,
     reranked_curve,
     rescored,
+    value_range,
 )
 
 _SEARCHES = 3
@@ -45,7 +46,8 @@ class SearchEvaluator:
         self._data, self._depth, self._timed_depth = data, depth, timed_depth
         self._neighbours = exact_neighbours(data, n_neighbours, progress)
         self._queries = data.queries()
-        self._rescored = {one: rescored(data, self._queries, one) for one in PRECISIONS[1:]}
+        within = value_range(data)
+        self._rescored = {one: rescored(data, self._queries, one, within) for one in PRECISIONS[1:]}
 
     def evaluate(self, index: Index, progress: Progress = no_progress, n_train: int | None = None) -> dict[str, Any]:
         """Return the metrics of an index that is empty and not fitted.

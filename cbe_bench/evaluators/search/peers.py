@@ -29,14 +29,15 @@ def missing_library() -> str:
 class FaissIndex(Index):
     """An index of faiss, built when it is trained."""
 
-    def __init__(self, build: Callable[[], Any]) -> None:
+    def __init__(self, build: Callable[[NDArray], Any]) -> None:
         self._build = build
 
     def fit(self, X: NDArray) -> None:
         """Build the index and train it."""
         _set_threads()
-        self._index = self._build()
-        self._index.train(np.ascontiguousarray(X, np.float32))
+        X = np.ascontiguousarray(X, np.float32)
+        self._index = self._build(X)
+        self._index.train(X)
 
     def add(self, X: NDArray) -> None:
         """Add rows."""
@@ -67,47 +68,52 @@ def _metric(metric: str) -> Any:
     return faiss.METRIC_L2 if metric == "l2" else faiss.METRIC_INNER_PRODUCT
 
 
-def _rabitq(n_bits: int, d: int, metric: str, seed: int, params: Params) -> Any:
+def _rabitq(X: NDArray, n_bits: int, metric: str, seed: int, params: Params) -> Any:
     import faiss
 
-    bits, n_dims = bits_and_dims(n_bits, d)
+    bits, n_dims = bits_and_dims(n_bits, X.shape[1])
     rotation = faiss.RandomRotationMatrix(n_dims, n_dims)
     rotation.init(seed)
     index = faiss.IndexPreTransform(rotation, faiss.IndexRaBitQ(n_dims, _metric(metric), bits))
-    if n_dims < d:
-        index.prepend_transform(faiss.PCAMatrix(d, n_dims))
+    if n_dims < X.shape[1]:
+        components = faiss.PCAMatrix(X.shape[1], n_dims)
+        components.train(X)
+        if metric != "l2":  # centred vectors have other inner products
+            faiss.copy_array_to_vector(np.zeros(n_dims, np.float32), components.b)
+        index.prepend_transform(components)
     return index
 
 
-def _lsh(n_bits: int, d: int, metric: str, seed: int, params: Params) -> Any:
+def _lsh(X: NDArray, n_bits: int, metric: str, seed: int, params: Params) -> Any:
     import faiss
 
-    index = faiss.IndexLSH(d, n_bits, True, True)
+    index = faiss.IndexLSH(X.shape[1], n_bits, True, True)
     index.rrot.init(seed)
     return index
 
 
-def _itq(n_bits: int, d: int, metric: str, seed: int, params: Params) -> Any:
+def _itq(X: NDArray, n_bits: int, metric: str, seed: int, params: Params) -> Any:
     import faiss
 
+    d = X.shape[1]
     transform = faiss.ITQTransform(d, n_bits, n_bits < d)
     transform.itq.seed, transform.itq.max_iter = seed, params.get("n_iter", transform.itq.max_iter)
     return faiss.IndexPreTransform(transform, faiss.IndexLSH(n_bits, n_bits, False, False))
 
 
-def _pq(n_bits: int, d: int, metric: str, seed: int, params: Params) -> Any:
+def _pq(X: NDArray, n_bits: int, metric: str, seed: int, params: Params) -> Any:
     import faiss
 
-    index = faiss.IndexPQ(d, n_bits // _PQ_BITS, _PQ_BITS, _metric(metric))
+    index = faiss.IndexPQ(X.shape[1], n_bits // _PQ_BITS, _PQ_BITS, _metric(metric))
     index.pq.cp.seed, index.pq.cp.min_points_per_centroid = seed, 1
     return index
 
 
-def _opq(n_bits: int, d: int, metric: str, seed: int, params: Params) -> Any:
+def _opq(X: NDArray, n_bits: int, metric: str, seed: int, params: Params) -> Any:
     import faiss
 
-    index = _pq(n_bits, d, metric, seed, params)
-    rotation = faiss.OPQMatrix(d, n_bits // _PQ_BITS)
+    index = _pq(X, n_bits, metric, seed, params)
+    rotation = faiss.OPQMatrix(X.shape[1], n_bits // _PQ_BITS)
     rotation.niter = params.get("n_iter", rotation.niter)
     rotation.max_train_points = params.get("rotation_rows", rotation.max_train_points)
     return faiss.IndexPreTransform(rotation, index)
@@ -133,7 +139,8 @@ class _Peer(NamedTuple):
 
     check: Callable[[int, int], object]
     """Raises InputError unless codes of vectors of so many dimensions can have so many bits."""
-    build: Callable[[int, int, str, int, Params], Any]
+    build: Callable[[NDArray, int, str, int, Params], Any]
+    """Returns the index for a training set, bits, metric, seed and parameters; it is trained afterwards."""
     params: tuple[str, ...] = ()
     """Its parameters: whole numbers; those of the library unless given."""
 
@@ -157,4 +164,4 @@ def make_peer(name: str, params: dict[str, Any], *, n_bits: int, n_features: int
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise InputError(f"{name}: {param} = {value!r}; it must be a positive integer")
     peer.check(n_bits, n_features)
-    return FaissIndex(lambda: peer.build(n_bits, n_features, metric, seed, params))
+    return FaissIndex(lambda X: peer.build(X, n_bits, metric, seed, params))

@@ -8,28 +8,38 @@ from cbe_bench.kernels.parallel import for_slices
 
 PRECISIONS = ("float32", "float16", "int8")
 _QUERIES_AT_ONCE = 64
-_INT8 = 127
+_STEPS = 255
+"""Steps of eight bits."""
 Curve = tuple[float, ...]
+Range = tuple[NDArray[np.float32], NDArray[np.float32]]
 
 
-def rounded(X: NDArray[np.float32], precision: str) -> NDArray[np.float32]:
-    """Return rows as they are stored in a precision: int8 has a scale for each row, its largest magnitude / 127."""
+def value_range(data: DatasetView) -> Range:
+    """Return the least and the largest value of each dimension of the database."""
+    low, high = np.full(data.n_features, np.inf, np.float32), np.full(data.n_features, -np.inf, np.float32)
+    for _, block in data.database_blocks():
+        np.minimum(low, block.min(axis=0), out=low)
+        np.maximum(high, block.max(axis=0), out=high)
+    return low, high
+
+
+def rounded(X: NDArray[np.float32], precision: str, within: Range) -> NDArray[np.float32]:
+    """Return rows as they are stored in a precision: int8 has 255 equal steps over the range of each dimension."""
     if precision == "float16":
         return X.astype(np.float16).astype(np.float32)
-    if precision == "int8":
-        scales = np.abs(X).max(axis=1, keepdims=True) / np.float32(_INT8)
-        return np.rint(X / np.where(scales > 0, scales, 1)) * scales
-    return X
+    low, high = within
+    steps = np.maximum((high - low) / np.float32(_STEPS), np.finfo(np.float32).tiny)
+    return np.rint((X - low) / steps) * steps + low
 
 
-def rescored(data: DatasetView, queries: NDArray[np.float32], precision: str) -> NDArray[np.float32]:
+def rescored(data: DatasetView, queries: NDArray[np.float32], precision: str, within: Range) -> NDArray[np.float32]:
     """Return the (n_queries, n_database) distances of queries to stored rows: lower is nearer.
 
     They are |x|^2 - 2 x.q for the metric l2, and -x.q otherwise.
     """
     scores = np.empty((len(queries), len(data.split.database)), np.float32)
     for part, block in data.database_blocks():
-        stored = rounded(block, precision)
+        stored = rounded(block, precision, within)
         squares = np.einsum("ij,ij->i", stored, stored) if data.metric == "l2" else None
 
         def score(some: slice, stored: NDArray = stored, squares: NDArray | None = squares, part: slice = part) -> None:

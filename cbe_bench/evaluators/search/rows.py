@@ -38,7 +38,7 @@ class SearchRow(SearchSpec, Row):
     recall_float16: tuple[float, ...] = ()
     """Among the first n_neighbours after the first c * n_neighbours are re-ranked by float16 vectors."""
     recall_int8: tuple[float, ...] = ()
-    """The same, by int8 vectors with a float32 scale each."""
+    """The same, by int8 vectors: 255 equal steps over the range of each dimension."""
     oversampling_for_95: dict[str, int | None] | None = None
     """The least c with a recall of 95 % after re-ranking, by precision; None where no c up to the depth suffices."""
     oversampling_for_99: dict[str, int | None] | None = None
