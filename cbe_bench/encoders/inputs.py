@@ -71,13 +71,23 @@ def largest_magnitude(X: NDArray) -> float:
     return float(np.max(found))
 
 
+def fits_precision(magnitude: float, dtype: str | np.dtype) -> bool:
+    """Return whether numbers of this largest magnitude have products that neither overflow nor vanish."""
+    reach = 2.0 ** _EXPONENTS[np.dtype(dtype)]
+    return magnitude == 0 or 1 / reach <= magnitude <= reach
+
+
+def out_of_reach(name: str, magnitude: float) -> InputError:
+    """Return the error about numbers that fit no precision there is."""
+    size = "large" if magnitude > 1 else "small"
+    return InputError(
+        f"{name}: the numbers of X are too {size} (largest magnitude {magnitude:.3g}); scale them to about 1 first"
+    )
+
+
 def _in_reach(X: NDArray, magnitude: float, name: str) -> NDArray:
     """Return X, or X in double precision where single has no room for its products."""
     for dtype in FLOATS:
-        reach = 2.0 ** _EXPONENTS[dtype]
-        if X.dtype.itemsize <= dtype.itemsize and (magnitude == 0 or 1 / reach <= magnitude <= reach):
+        if X.dtype.itemsize <= dtype.itemsize and fits_precision(magnitude, dtype):
             return X.astype(dtype, copy=False)
-    size = "large" if magnitude > 1 else "small"
-    raise InputError(
-        f"{name}: the numbers of X are too {size} (largest magnitude {magnitude:.3g}); scale them to about 1 first"
-    )
+    raise out_of_reach(name, magnitude)

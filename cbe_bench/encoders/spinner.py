@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cbe_bench.encoders.base import N_TRAIN, Encoder, child_rng, register
 from cbe_bench.encoders.state import Field, Shapes, sign_field
+from cbe_bench.kernels.arrays import Array, Namespace, Place, hadamard_factors, hadamard_transform, padded_rows
 from cbe_bench.kernels.bits import Codes, code_bytes
 from cbe_bench.kernels.hadamard import EXCLUSIVE, for_rows, fwht, padded_length, transform
 from cbe_bench.kernels.memory import Scratch
@@ -80,6 +81,25 @@ class HD3(Encoder):
             part = codes[:, first : first + code_bytes(n_bits)]
             _spin(X, signs, Signs(part, n_bits), self._memory())
         return codes
+
+    def _device_state(self, place: Place) -> tuple[list[Array], list[Array]]:
+        length = self.signs_.shape[2]
+        scaled = self.signs_.astype(np.float64)
+        scaled[:, -1] /= length  # a power of two
+        factors = [place.put(factor) for factor in hadamard_factors(length)]
+        return [place.put(signs) for signs in scaled], factors
+
+    def _project_array(self, xp: Namespace, X: Array, state: tuple[list[Array], list[Array]]) -> Array:
+        blocks, factors = state
+        padded = padded_rows(xp, X, self.signs_.shape[2])
+        values = []
+        for signs in blocks:
+            rows = padded
+            for one in range(_ROUNDS):
+                rows = hadamard_transform(xp, rows * signs[one, :], factors)
+            values.append(rows)
+        whole = values[0] if len(values) == 1 else xp.concat(values, axis=1)
+        return whole[:, : self.n_bits_]
 
     def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
         field = sign_field(self._blocks(n_features), _ROUNDS, padded_length(n_features))
