@@ -92,7 +92,7 @@ def pack_signs(xp: Namespace, values: Array) -> Array:
     n, n_bits = values.shape
     bits = padded_rows(xp, xp.astype(values >= 0, xp.uint8), 8 * code_bytes(n_bits))
     weights = xp.asarray([1 << bit for bit in range(8)], dtype=xp.uint8, device=array_api_compat.device(values))
-    return xp.sum(xp.reshape(bits, (n, -1, 8)) * weights, axis=2, dtype=xp.uint8)
+    return xp.sum(xp.reshape(bits, (n, code_bytes(n_bits), 8)) * weights, axis=2, dtype=xp.uint8)
 
 
 def unpack_signs(xp: Namespace, codes: Array, n_bits: int, dtype: Any) -> Array:
