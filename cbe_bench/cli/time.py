@@ -14,7 +14,9 @@ from cbe_bench.cli.run import run
 @click.option("--bits", help="Code lengths: 512, d, d/4, 2d, or a list; default: d.")
 @click.option("--batch", type=click.IntRange(min=1), help="Vectors a call: 1 (default) is latency, more throughput.")
 @click.option("--threads", type=click.IntRange(min=1), help="Threads, pinned to as many cores; default: 1.")
-@click.option("--device", help="Time on this device as well: cuda, cupy, jax, jax:gpu, ...; copying is timed apart.")
+@click.option(
+    "--device", help="Time on this device as well: gpu, cuda, cuda:1, cupy, jax, ...; copying is timed apart."
+)
 @click.option("--budget", type=click.FloatRange(min=0, min_open=True), help="Seconds to sample a cell; default: 10.")
 @click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON to standard output instead of tables.")
 @rerun_option
@@ -50,7 +52,7 @@ def command(
       cbe-bench time --dims 2^15..2^27
       cbe-bench time --dims 768,25600 --batch 256
       cbe-bench time --dims 2^10..2^14 --bits d,2d,4d,8d --name growth
-      cbe-bench time --dims 2^15..2^20 --batch 64 --device cuda --name gpu
+      cbe-bench time --dims 2^15..2^20 --batch 64 --device gpu --name gpu
     """
     encoders = "lsh,bilinear-rand,cbe-rand,cbe-orth,hd3" if methods is None else methods
     chosen = {

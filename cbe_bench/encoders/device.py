@@ -83,7 +83,7 @@ class DeviceEncoder:
         Parameters
         ----------
         device : str or array
-            The name of a device, such as "cuda", "cuda:1", "cupy", "jax" or "jax:gpu" (see `kernels.devices`), or any
+            The name of a device, such as "gpu", "cuda:1", "cupy" or "jax" (see `kernels.devices`), or any
             array that lives on it. "cpu" drops all copies: NumPy arrays need none.
 
         Returns

@@ -1,7 +1,8 @@
 """Devices by name: where arrays of other libraries live, and whether the calls that make them have ended.
 
 A name is that of a library, torch, cupy, jax or array_api_strict, or one of its devices: torch:cpu, cupy:1, jax:gpu.
-Devices of torch go without its name: cuda, cuda:1, mps, xpu.
+Devices of torch go without its name: cuda, cuda:1, mps, xpu. The name gpu stands for a graphics processor of whatever
+library finds one.
 """
 
 import importlib
@@ -14,6 +15,7 @@ from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.kernels.arrays import Array, Namespace
 
 _TORCH_DEVICES = ("cuda", "mps", "xpu")
+_GPUS = ("cuda", "cupy", "jax:gpu")
 _NAMESPACES = {
     "torch": "array_api_compat.torch",
     "cupy": "array_api_compat.cupy",
@@ -55,11 +57,13 @@ def find_device(name: str) -> Device:
     InputError
         If the name is unknown, its library is not installed, or there is no such device.
     """
+    if name == "gpu":
+        return _any_gpu()
     library, _, own = name.partition(":")
     if library in _TORCH_DEVICES:
         library, own = "torch", name
     if library not in _NAMESPACES:
-        raise InputError(f"unknown device {name!r}; {did_you_mean(library, (*_NAMESPACES, *_TORCH_DEVICES))}")
+        raise InputError(f"unknown device {name!r}; {did_you_mean(library, (*_NAMESPACES, *_TORCH_DEVICES, 'gpu'))}")
     try:
         xp = importlib.import_module(_NAMESPACES[library])
     except ImportError as error:
@@ -71,6 +75,15 @@ def find_device(name: str) -> Device:
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise InputError(f"device {name!r}: no device found ({reason})") from None
     return Device(name, xp, device, model, is_gpu)
+
+
+def _any_gpu() -> Device:
+    for name in _GPUS:
+        try:
+            return find_device(name)
+        except InputError:
+            continue
+    raise InputError("device 'gpu': no device found by torch, cupy or jax")
 
 
 def wait_for(array: Array) -> None:

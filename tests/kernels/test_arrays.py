@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.linalg import circulant, hadamard
 
 from cbe_bench.core.errors import InputError
-from cbe_bench.kernels import array_search, asymmetric, hamming
+from cbe_bench.kernels import array_search, asymmetric, devices, hamming
 from cbe_bench.kernels.arrays import (
     Place,
     circulant_product,
@@ -130,3 +130,11 @@ def test_devices_by_name():
     array = Place(found.xp, found.device, "float32").put(np.ones(3))
     wait_for(array)
     assert array.dtype == xp.float32
+
+
+def test_any_graphics_processor(monkeypatch):
+    monkeypatch.setattr(devices, "_GPUS", ("nowhere", "array_api_strict:device2"))
+    assert find_device("gpu").device == xp.Device("device2")
+    monkeypatch.setattr(devices, "_GPUS", ("nowhere",))
+    with pytest.raises(InputError, match="device 'gpu': no device found"):
+        find_device("gpu")

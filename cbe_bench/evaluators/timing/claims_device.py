@@ -61,6 +61,6 @@ GPU_CLAIM = Claim(
     f"graphics processor, copying apart, is at least {SPEED_UP}, with its interval by quartiles",
     measure="largest time on one thread / time on the device (spread: quartiles)",
     missing="no device found: none of the rows is of a graphics processor; where there is one, run "
-    "cbe-bench time --device cuda --dims 2^15..2^20 --batch 64 --name gpu",
+    "cbe-bench time --device gpu --dims 2^15..2^20 --batch 64 --name gpu",
     judge=on_a_gpu,
 )
