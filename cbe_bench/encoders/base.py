@@ -23,6 +23,7 @@ from cbe_bench.encoders.diagnostics import warn_of_problems
 from cbe_bench.encoders.inputs import check_rows, in_slices
 from cbe_bench.encoders.registry import register
 from cbe_bench.encoders.seeds import child_rng, seed_of
+from cbe_bench.encoders.single import SingleEncoder
 from cbe_bench.encoders.state import Field, Shapes
 from cbe_bench.kernels.arrays import library_of
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs
@@ -38,7 +39,7 @@ _SHAPE_ROWS = 1024
 """Rows that an untrained method checks at most; it needs no more than their number of features."""
 
 
-class Encoder(DeviceEncoder, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+class Encoder(DeviceEncoder, SingleEncoder, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """Real vectors to binary codes.
 
     Parameters
@@ -194,6 +195,7 @@ class Encoder(DeviceEncoder, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         rng = np.random.default_rng(seed)
         self._copies().clear()
+        self.__dict__.pop("_bound", None)
         if xp is None:
             self._fit(X, y, rng)
         else:

@@ -17,8 +17,10 @@ from cbe_bench.encoders.state import Field, Shapes, sign_field
 from cbe_bench.kernels.arrays import Array, Namespace, Place
 from cbe_bench.kernels.arrays import circulant_product as circulant_array_product
 from cbe_bench.kernels.bits import Codes, code_bytes
+from cbe_bench.kernels.fft.circulant import CirculantProduct
 from cbe_bench.kernels.fft.circulant_product import AnyCirculantProduct, circulant_product
 from cbe_bench.kernels.fft.circulant_strided import row_stride, strided_bytes
+from cbe_bench.kernels.single import EncodeSingle
 
 
 class CirculantBlock(NamedTuple):
@@ -85,6 +87,11 @@ class CirculantEncoder(Encoder):
             first = block * d // 8
             product.encode(X, n_bits, codes[:, first : first + code_bytes(n_bits)])
         return codes
+
+    def _single(self) -> EncodeSingle:
+        product = self._products_for(np.dtype(np.float32))[0]
+        simple = isinstance(product, CirculantProduct) and self.n_bits_ <= self.n_features_in_ and self.rows == "first"
+        return product.single(self.n_bits_) if simple else super()._single()  # type: ignore[union-attr]
 
     def _device_state(self, place: Place) -> list[CirculantBlock]:
         stride, orders = self._stride(self.n_features_in_), getattr(self, "order_", None)

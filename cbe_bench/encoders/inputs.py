@@ -12,11 +12,12 @@ from sklearn.utils.validation import validate_data
 
 from cbe_bench.core.errors import InputError
 from cbe_bench.kernels.parallel import for_slices, slices
+from cbe_bench.kernels.single import SINGLE_EXPONENT
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 _SLICE_VALUES = 1 << 22
 """Numbers of a slice of rows that is checked or converted at once."""
-_EXPONENTS = {FLOATS[0]: 60, FLOATS[1]: 480}
+_EXPONENTS = {FLOATS[0]: SINGLE_EXPONENT, FLOATS[1]: 480}
 """Largest magnitudes from 2**-e to 2**e are computed in this precision; far from its limits, as sums are larger."""
 
 

@@ -18,6 +18,7 @@ from cbe_bench.kernels.bits import Codes, code_bytes
 from cbe_bench.kernels.hadamard import EXCLUSIVE, for_rows, fwht, padded_length, transform
 from cbe_bench.kernels.memory import Scratch
 from cbe_bench.kernels.output import Output, Signs, Values, part_of, row_of, write_row
+from cbe_bench.kernels.single import EncodeSingle, suits_single
 
 _ROUNDS = 3
 
@@ -82,6 +83,18 @@ class HD3(Encoder):
             _spin(X, signs, Signs(part, n_bits), self._memory())
         return codes
 
+    def _single(self) -> EncodeSingle:
+        signs, n_bits, scratch = self.signs_[0], self.n_bits_, Scratch()
+        shape = (signs.shape[1],)
+        if len(self.signs_) > 1 or shape[0] >= EXCLUSIVE:
+            return super()._single()
+
+        def encode(x: NDArray[np.float32], code: NDArray[np.uint8]) -> bool:
+            suits: bool = _encode_single(x, signs, scratch.array("vector", shape, np.float32), n_bits, code)
+            return suits
+
+        return encode
+
     def _device_state(self, place: Place) -> tuple[list[Array], list[Array]]:
         length = self.signs_.shape[2]
         scaled = self.signs_.astype(np.float64)
@@ -144,6 +157,14 @@ def _spin(X: NDArray, signs: NDArray[np.int8], out: Output, scratch: Scratch) ->
         for flips in signs:
             fwht(vector[None], flips)
         _write(part_of(out, slice(i, i + 1)), vector)
+
+
+@njit(nogil=True, cache=True)
+def _encode_single(x, signs, vector, n_bits, code):  # type: ignore[no-untyped-def]
+    if not suits_single(x):
+        return False
+    _spin_rows(x.reshape(1, x.shape[0]), signs, vector, Signs(code.reshape(1, code.shape[0]), n_bits))
+    return True
 
 
 @njit(nogil=True, cache=True)
