@@ -1,8 +1,11 @@
 """Each encoder against its own definition."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from scipy.linalg import circulant, hadamard
+from sklearn.exceptions import NotFittedError
 
 from cbe_bench import HD3, LSH, BilinearRand, CBEOrth, CBERand, make_encoder
 from cbe_bench.core.errors import InputError
@@ -214,7 +217,7 @@ def test_one_vector_is_checked_as_rows_are(name, rng):
     for bad in (np.nan, np.inf, -np.inf):
         broken = x.copy()
         broken[-1] = bad
-        with pytest.raises(ValueError, match="NaN|infinity"):
+        with pytest.raises(ValueError, match=r"NaN|infinity"):
             encoder.encode_one(broken)
     with pytest.raises(ValueError, match="63 features"):
         encoder.encode_one(x[:-1])

@@ -27,7 +27,7 @@ from cbe_bench.encoders.single import SingleEncoder
 from cbe_bench.encoders.state import Field, Shapes
 from cbe_bench.kernels.arrays import library_of
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs
-from cbe_bench.kernels.parallel import slices
+from cbe_bench.kernels.parallel import slices, threads
 
 __all__ = ["ENCODE_VALUES", "N_TRAIN", "Encoder", "child_rng", "register", "seed_of"]
 
@@ -179,9 +179,10 @@ class Encoder(DeviceEncoder, SingleEncoder, ClassNamePrefixFeaturesOutMixin, Tra
         CodeWarning
             If the codes of the training set are poor, such as those with constant bits.
         """
-        X = self._fit_parameters(X, y)
-        if self.data_dependent:
-            warn_of_problems(self, X)
+        with threads(self.resources.threads):
+            X = self._fit_parameters(X, y)
+            if self.data_dependent:
+                warn_of_problems(self, X)
         return self
 
     def _fit_parameters(self, X: NDArray, y: Any) -> NDArray:
@@ -213,7 +214,8 @@ class Encoder(DeviceEncoder, SingleEncoder, ClassNamePrefixFeaturesOutMixin, Tra
         checked = self._checked(X)
         if len(checked) == 0:
             return np.empty((0, self.n_bits_), checked.dtype)
-        values = self._project(checked)
+        with threads(self.resources.threads):
+            values = self._project(checked)
         if getattr(X, "dtype", None) == np.float32:  # computed in double precision if X is very large or small
             with np.errstate(over="ignore"):
                 values = values.astype(np.float32, copy=False)
@@ -237,13 +239,12 @@ class Encoder(DeviceEncoder, SingleEncoder, ClassNamePrefixFeaturesOutMixin, Tra
         xp = library_of(X)
         if xp is not None:
             return self._encode_on_device(xp, X, check_input)
-        if not check_input:
-            return self._encode(X)
-        parts = in_slices(X)
+        parts = in_slices(X) if check_input else None
         if parts is not None:
             return np.concatenate([self.encode(X[part]) for part in parts])
-        X = self._checked(X)
-        return self._encode(X) if len(X) else np.empty((0, code_bytes(self.n_bits_)), np.uint8)
+        with threads(self.resources.threads):
+            X = self._checked(X) if check_input else X
+            return self._encode(X) if len(X) else np.empty((0, code_bytes(self.n_bits_)), np.uint8)
 
     def transform(self, X: NDArray) -> NDArray[np.int8]:
         """Return the codes as an (n, n_bits) array of -1 and +1."""

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from cbe_bench.core.errors import InputError
 from cbe_bench.kernels.arrays import library_of
 from cbe_bench.kernels.bits import Codes, code_bytes
+from cbe_bench.kernels.parallel import threads
 from cbe_bench.kernels.single import EncodeSingle, is_suitable
 
 _FLOAT32 = np.dtype(np.float32)
@@ -24,6 +25,7 @@ class SingleEncoder:
 
     n_bits_: int
     n_features_in_: int
+    resources: Any
     encode: Callable[..., Any]
     _encode: Callable[[NDArray], Codes]
 
@@ -33,7 +35,8 @@ class SingleEncoder:
         def encode(x: NDArray[np.float32], code: NDArray[np.uint8]) -> bool:
             if not is_suitable(x):
                 return False
-            code[:] = self._encode(x[None])[0]
+            with threads(self.resources.threads):
+                code[:] = self._encode(x[None])[0]
             return True
 
         return encode
