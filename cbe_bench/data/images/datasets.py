@@ -73,6 +73,7 @@ class ImageSet(FetchedSet):
         return VladSet(
             name=f"{self.name}-vlad{DESCRIPTOR * n_words}{suffix}",
             title=f"VLAD of {self.name}, {side} x {side}",
+            family=self.family if side == SIDE else f"denser {self.family}",
             rows=self.rows,
             licence=self.licence,
             images=self,

@@ -17,6 +17,7 @@ class TextSet(FetchedSet):
 
     content = "texts or labels"
 
+    family: str = "text (TF-IDF)"
     classes: tuple[str, ...]
     reader: str = "cbe_bench.data.text.corpora:csv_table"
     columns: tuple[str, str]
@@ -55,6 +56,7 @@ class TextSet(FetchedSet):
             yield TfidfSet(
                 name=f"{self.name}-tfidf{dims}",
                 title=f"hashed TF-IDF of {self.name}",
+                family=self.family,
                 rows=self.rows,
                 licence=self.licence,
                 texts=self,
