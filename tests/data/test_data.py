@@ -13,7 +13,7 @@ from cbe_bench.data.splits import PROTOCOLS, make_split
 from cbe_bench.data.synthetic import SyntheticFeatures
 from cbe_bench.data.view import DatasetView
 from cbe_bench.kernels import parallel
-from cbe_bench.kernels.products import squared_distances
+from cbe_bench.kernels.linalg.products import squared_distances
 
 
 def write(path, features, labels=None, **options):
