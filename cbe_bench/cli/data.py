@@ -36,12 +36,13 @@ _PART = click.option(
 
 @click.group(name="data")
 def command() -> None:
-    """Fetch image sets, build features from them, inspect feature files and convert them.
+    """Fetch data sets, build features from them, inspect feature files and convert them.
 
     \b
     Examples:
       cbe-bench data list
       cbe-bench data make cifar10-vlad25600      fetches CIFAR-10 first if it is not here
+      cbe-bench data make movie-reviews-tfidf25600
       cbe-bench data make vlad --images photos/ --out photos.h5
       cbe-bench data check mine.parquet
       cbe-bench data convert base.fvecs base.h5
