@@ -2,16 +2,22 @@
 
 import logging
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from cbe_bench.core.locks import CAN_LOCK, held
+
 logger = logging.getLogger(__name__)
+
+_TEMPORARY = ".cbe-bench-"
+"""How the names of temporary folders begin."""
 
 
 def cache_directory() -> Path:
-    """Return where FFT plans, true neighbours and file hashes are kept (CBE_BENCH_CACHE overrides)."""
+    """Return where exact neighbours and file hashes are kept (CBE_BENCH_CACHE overrides)."""
     chosen = os.environ.get("CBE_BENCH_CACHE")
     if chosen:
         return Path(chosen)
@@ -31,19 +37,32 @@ def remember(path: Path, content: bytes) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Give a temporary path to write to; it becomes `path` in one step at the end, and vanishes on an error."""
+    """Give a temporary path to write to; it becomes `path` in one step at the end, and vanishes on an error.
+
+    What a killed process left in the folder of `path` is removed.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
-    os.close(handle)
-    temporary = Path(name)
-    try:
+    with _temporary_folder(path.parent) as folder:
+        temporary = folder / path.name
         yield temporary
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o666 & ~mask)
         temporary.replace(path)
-    finally:
-        with suppress(FileNotFoundError):
-            temporary.unlink()
+
+
+@contextmanager
+def _temporary_folder(parent: Path) -> Iterator[Path]:
+    """Give a new folder, locked as long as this process lives and removed at the end."""
+    for abandoned in parent.glob(f"{_TEMPORARY}*") if CAN_LOCK else ():
+        with suppress(OSError), held(abandoned) as ours:
+            if ours:
+                shutil.rmtree(abandoned, ignore_errors=True)
+    ours = False
+    while not ours:  # before it is locked, another process may take it for an abandoned one
+        folder = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=parent))
+        with held(folder) as ours:
+            if ours:
+                try:
+                    yield folder
+                finally:
+                    shutil.rmtree(folder, ignore_errors=True)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import cbe_bench
+from cbe_bench.core.cache import whole_file
 from cbe_bench.core.errors import InputError
 from cbe_bench.data.features import Matrix
 from cbe_bench.data.formats.hdf5_access import fixed_strings
@@ -109,13 +110,22 @@ def _fill(part: "_Part", pictures: ImageReader, rows: NDArray[np.int64], first: 
     return sum(empty)
 
 
+def forget_note(path: Path) -> None:
+    """Remove the note beside a complete file: whoever gave the file its name was killed before removing it."""
+    _note_of(path).unlink(missing_ok=True)
+
+
+def _note_of(path: Path) -> Path:
+    return path.with_name(f".{path.name}.part.json")
+
+
 class _Part:
     """A file of features that is not complete yet, and the note that says how far it is."""
 
     def __init__(self, path: Path, recipe: dict[str, Any]) -> None:
         self._target, self._recipe = path, recipe
         self._path = path.with_name(f".{path.name}.part")
-        self._note = path.with_name(f".{path.name}.part.json")
+        self._note = _note_of(path)
         self.rows_done: int | None = None
         self.empty_rows = 0
         try:
@@ -168,9 +178,8 @@ class _Part:
     def note(self, rows: int, empty: int) -> None:
         """Note that all rows before `rows` are written."""
         os.fsync(self._handle)
-        temporary = self._note.with_suffix(".new")
-        temporary.write_text(json.dumps({"recipe": self._recipe, "rows": rows, "empty": empty}))
-        temporary.replace(self._note)
+        with whole_file(self._note) as temporary:
+            temporary.write_text(json.dumps({"recipe": self._recipe, "rows": rows, "empty": empty}))
 
     def finish(self) -> None:
         """Give the complete file its name."""
