@@ -17,13 +17,20 @@ _TEMPORARY = ".cbe-bench-"
 
 
 def cache_directory() -> Path:
-    """Return where exact neighbours and file hashes are kept (CBE_BENCH_CACHE overrides)."""
+    """Return where exact neighbours and file hashes are kept (CBE_BENCH_CACHE overrides).
+
+    A user without a home directory has no cache: the place returned is one where nothing can be written.
+    """
     chosen = os.environ.get("CBE_BENCH_CACHE")
     if chosen:
         return Path(chosen)
     from platformdirs import user_cache_path
 
-    return user_cache_path("cbe-bench")
+    with suppress(RuntimeError):
+        path = user_cache_path("cbe-bench")
+        if path.is_absolute():  # some versions return ~/.cache as it stands
+            return path
+    return Path(os.devnull) / "cbe-bench"
 
 
 def remember(path: Path, content: bytes) -> None:

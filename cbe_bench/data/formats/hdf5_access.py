@@ -4,6 +4,7 @@ A link can lead to another file, a virtual dataset or external storage can read 
 matrix of any size. None of these is followed.
 """
 
+import os
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,6 +24,8 @@ _MAX_NAMES = 10_000
 _UNCHECKED_BYTES = 1 << 26
 """Bytes that a compressed chunk may at worst expand to without being looked at first."""
 _CHECKSUM_BYTES = 4
+_DESCRIPTION_BYTES = 1 << 20
+"""Room for all of a file but its values."""
 _PLAIN_TYPES = (h5py.h5t.TypeStringID, h5py.h5t.TypeIntegerID, h5py.h5t.TypeFloatID)
 _COMPRESSING = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SZIP, h5py.h5z.FILTER_LZF}
 
@@ -32,6 +35,20 @@ def open_file(path: Path) -> Any:
     with readable(path, "cannot be read as HDF5"):
         probe(path)
         return h5py.File(path, "r")
+
+
+def create_file(path: Path, n_bytes: int) -> Any:
+    """Create an HDF5 file for values of so many bytes, or raise OSError where these do not fit on the disk.
+
+    The HDF5 library leaves itself in disorder, up to a crash, where it cannot write; so room is sought first.
+    """
+    if hasattr(os, "posix_fallocate"):
+        with path.open("wb") as file:
+            try:
+                os.posix_fallocate(file.fileno(), 0, n_bytes + _DESCRIPTION_BYTES)
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, str(path)) from None
+    return h5py.File(path, "w")
 
 
 def names(group: Any) -> list[str]:

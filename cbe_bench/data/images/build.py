@@ -18,7 +18,7 @@ import cbe_bench
 from cbe_bench.core.cache import whole_file
 from cbe_bench.core.errors import InputError
 from cbe_bench.data.features import Matrix
-from cbe_bench.data.formats.hdf5_access import fixed_strings
+from cbe_bench.data.formats.hdf5_access import create_file, fixed_strings
 from cbe_bench.data.images.dense_sift import DESCRIPTOR, dense_sift
 from cbe_bench.data.images.readers import SIDE, ImageReader
 from cbe_bench.data.images.vlad import learn_words, vlad
@@ -142,7 +142,7 @@ class _Part:
 
         self._target.parent.mkdir(parents=True, exist_ok=True)
         self._note.unlink(missing_ok=True)
-        with h5py.File(self._path, "w") as file:
+        with create_file(self._path, 4 * len(labels) * words.size + words.nbytes + labels.nbytes) as file:
             layout = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
             layout.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
             layout.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
