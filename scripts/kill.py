@@ -20,6 +20,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -95,8 +96,11 @@ def start(verb: Verb, folder: Path, kill_at: int | None = None) -> int:
         os.dup2(log, 2)
         sys.addaudithook(_Writes(folder, kill_at))
         cbe_bench(list(verb.arguments))
+        code = 0
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else 70
+    except BaseException:
+        traceback.print_exc(file=os.fdopen(2, "w"))
     finally:
         os._exit(code)
 
@@ -163,7 +167,10 @@ def rows(path: Path) -> Iterator[tuple[str, str]]:
         with contextlib.suppress(ValueError):  # a line torn by the kill
             row = json.loads(line)
             timed = {name for name in row if name.endswith("_s") or "_us_" in name}
-            yield row["key"], json.dumps({name: row[name] for name in row.keys() - timed - set(PASSING)}, sort_keys=True)
+            yield (
+                row["key"],
+                json.dumps({name: row[name] for name in row.keys() - timed - set(PASSING)}, sort_keys=True),
+            )
 
 
 @contextlib.contextmanager

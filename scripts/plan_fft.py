@@ -36,6 +36,7 @@ class Timer:
         self.a[:] = rng.standard_normal(length) + 1j * rng.standard_normal(length)
 
     def seconds(self, plan: int, repeats: int) -> float:
+        """Return the time of one of several executions."""
         source, target = self.a.ctypes.data, self.b.ctypes.data
         start = time.perf_counter()
         for _ in range(repeats):
@@ -89,7 +90,7 @@ def main() -> None:
             entries = {line.split("#x0 ")[-1]: line for line in lines} | entries  # one plan for a problem
             ratios.append(ratio)
         if len(ratios) % 100 == 0:
-            print(f"{length}: {len(entries)} entries, estimated over measured: median {np.median(ratios):.2f}", flush=True)
+            print(f"{length}: estimated over measured: median {np.median(ratios):.2f}", flush=True)
     content = "\n".join([first_line, *entries.values(), ")", ""]).encode()
     asked.out.mkdir(parents=True, exist_ok=True)
     target = asked.out / f"{asked.dtype}-{hashlib.sha256(content).hexdigest()[:8]}.gz"
