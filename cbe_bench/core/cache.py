@@ -1,5 +1,6 @@
 """Files kept between runs in the user's cache directory, and files that appear whole or not at all."""
 
+import hashlib
 import logging
 import os
 import shutil
@@ -14,6 +15,8 @@ logger = logging.getLogger(__name__)
 
 _TEMPORARY = ".cbe-bench-"
 """How the names of temporary folders begin."""
+_MOST_BYTES = 1 << 30
+"""A file in the cache is smaller."""
 
 
 def cache_directory() -> Path:
@@ -36,10 +39,30 @@ def cache_directory() -> Path:
 def remember(path: Path, content: bytes) -> None:
     """Keep what can be computed again; where it cannot be written, it is lost with a warning."""
     try:
-        with whole_file(path) as temporary:
-            temporary.write_bytes(content)
+        write_checked(path, content)
     except OSError as error:
         logger.warning("%s could not be kept for the next run: %s", path.name, error.strerror or error)
+
+
+def write_checked(path: Path, content: bytes) -> None:
+    """Write a file that begins with a line with the hash of the rest."""
+    with whole_file(path) as temporary:
+        temporary.write_bytes(_hash(content) + b"\n" + content)
+
+
+def read_checked(path: Path) -> bytes | None:
+    """Return what `remember` or `write_checked` wrote; None where there is nothing, or where it was damaged."""
+    try:
+        if not path.is_file() or path.stat().st_size > _MOST_BYTES:
+            return None
+        found, _, content = path.read_bytes().partition(b"\n")
+    except OSError:
+        return None
+    return content if found == _hash(content) else None
+
+
+def _hash(content: bytes) -> bytes:
+    return hashlib.sha256(content).hexdigest().encode()
 
 
 @contextmanager

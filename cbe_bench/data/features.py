@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.core.cache import cache_directory, remember
+from cbe_bench.core.cache import cache_directory, read_checked, remember
 from cbe_bench.core.errors import InputError
 from cbe_bench.kernels.products import squared_norms
 
@@ -119,8 +119,8 @@ def file_hash(path: Path) -> str:
     identity = [str(path.resolve()), status.st_size, status.st_mtime_ns]
     name = hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:24]
     kept = cache_directory() / "hashes" / name
-    if kept.is_file() and _is_sha256(known := kept.read_text()):
-        return known
+    if known := read_checked(kept):
+        return known.decode()
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     remember(kept, digest.encode())

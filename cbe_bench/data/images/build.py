@@ -8,6 +8,7 @@ file says how many are. Neither a kill nor a power cut can damage more than rows
 import hashlib
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import cbe_bench
-from cbe_bench.core.cache import whole_file
+from cbe_bench.core.cache import read_checked, write_checked
 from cbe_bench.core.errors import InputError
 from cbe_bench.data.features import Matrix
 from cbe_bench.data.formats.hdf5_access import create_file, fixed_strings
@@ -128,13 +129,11 @@ class _Part:
         self._note = _note_of(path)
         self.rows_done: int | None = None
         self.empty_rows = 0
-        try:
-            noted = json.loads(self._note.read_text())
-            if noted["recipe"] == recipe:
+        noted = json.loads(read_checked(self._note) or b"{}")
+        if noted.get("recipe") == recipe:
+            with suppress(OSError, KeyError):  # the file is gone or damaged
                 self._open()
                 self.rows_done, self.empty_rows = noted["rows"], noted["empty"]
-        except (OSError, ValueError, KeyError):
-            self.rows_done = None
 
     def lay_out(self, words: Matrix, labels: NDArray[np.int16], attributes: dict[str, Any]) -> None:
         """Create the file with everything but the features, for which room is reserved."""
@@ -178,8 +177,7 @@ class _Part:
     def note(self, rows: int, empty: int) -> None:
         """Note that all rows before `rows` are written."""
         os.fsync(self._handle)
-        with whole_file(self._note) as temporary:
-            temporary.write_text(json.dumps({"recipe": self._recipe, "rows": rows, "empty": empty}))
+        write_checked(self._note, json.dumps({"recipe": self._recipe, "rows": rows, "empty": empty}).encode())
 
     def finish(self) -> None:
         """Give the complete file its name."""
