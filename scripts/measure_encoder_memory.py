@@ -19,7 +19,8 @@ import numpy as np
 from cbe_bench.core.errors import InputError
 from cbe_bench.encoders import encoder_classes, make_encoder
 
-ENCODED_ROWS = 6_000
+ENCODED_ROWS = 7_800
+"""So many that slices of them are about as large as they may be."""
 MIB = 1 << 20
 COLUMNS = ("encoder", "n_features", "n_bits", "n_train", "measured_bytes", "estimated_bytes", "ratio")
 

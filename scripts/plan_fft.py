@@ -21,7 +21,7 @@ from cbe_bench.kernels.memory import aligned_empty
 
 MEASURE, ESTIMATE, PATIENT = 0, 1 << 6, 1 << 5
 WAYS = (-1, 1)
-TRIES, ROUNDS, ROUND_S = 3, 15, 3e-4
+ROUNDS, ROUND_S = 15, 3e-4
 PATIENT_UP_TO = 1024
 HEADER_LINES = 1
 
@@ -44,12 +44,12 @@ class Timer:
         return (time.perf_counter() - start) / repeats
 
 
-def best_wisdom(library: Library, length: int, way: int) -> tuple[list[str], float]:
+def best_wisdom(library: Library, length: int, way: int, tries: int) -> tuple[list[str], float]:
     """Return the wisdom of the fastest plan found, and the time of the estimated plan over its time."""
     timer = Timer(library, length)
     found: dict[str, tuple[int, list[str]]] = {}
-    kinds = {"estimated": ESTIMATE, **{f"measured {i}": MEASURE for i in range(TRIES)}}
-    if length <= PATIENT_UP_TO:
+    kinds = {"estimated": ESTIMATE, **{f"measured {i}": MEASURE for i in range(tries)}}
+    if length <= PATIENT_UP_TO and tries > 1:
         kinds["patient"] = PATIENT
     header = library.exported_wisdom()
     for kind, flags in kinds.items():
@@ -68,25 +68,27 @@ def best_wisdom(library: Library, length: int, way: int) -> tuple[list[str], flo
     return found[chosen][1], least["estimated"] / least[chosen]
 
 
-def lengths(most: int) -> list[int]:
+def lengths(most: int, primes: tuple[int, ...]) -> list[int]:
     """Return the lengths of short products, and of rows of long ones, which are multiples of 16."""
-    short = [length for length in range(2, most + 1) if has_small_factors(length)]
-    return short + [length for length in range(most + 16, 2 * most + 1, 16) if has_small_factors(length)]
+    candidates = [*range(2, most + 1), *range(most + 16, 2 * most + 1, 16)]
+    return [length for length in candidates if has_small_factors(length, primes)]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dtype", choices=["float32", "float64"])
     parser.add_argument("--most", type=int, default=8192)
+    parser.add_argument("--primes", type=int, nargs="+", default=[2, 3, 5, 7, 11, 13], help="factors of lengths")
+    parser.add_argument("--tries", type=int, default=3, help="plans to choose from")
     parser.add_argument("--out", type=Path, default=Path("cbe_bench/kernels/fft/wisdom"))
     asked = parser.parse_args()
     library = Library(asked.dtype)
     first_line = library.exported_wisdom().decode().splitlines()[0]
     entries: dict[str, str] = {}
     ratios = []
-    for length in lengths(asked.most):
+    for length in lengths(asked.most, tuple(asked.primes)):
         for way in WAYS:
-            lines, ratio = best_wisdom(library, length, way)
+            lines, ratio = best_wisdom(library, length, way, asked.tries)
             entries = {line.split("#x0 ")[-1]: line for line in lines} | entries  # one plan for a problem
             ratios.append(ratio)
         if len(ratios) % 100 == 0:

@@ -173,8 +173,8 @@ def formats() -> None:
 def info(file: Path, part: str | None) -> None:
     """Print the shape and description of FILE, without reading its rows."""
     from cbe_bench.core.environment import human_bytes
+    from cbe_bench.core.errors import printable
     from cbe_bench.data.formats import open_features
-    from cbe_bench.data.formats.checks import printable
 
     with open_features(file, part=part) as features:
         click.echo(f"{file}: {features.n_rows:,} rows x {features.n_features:,} dimensions, {features.kind} data")

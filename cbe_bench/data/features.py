@@ -137,8 +137,3 @@ def check_values(block: Matrix, rows: NDArray[np.int64], source: str) -> NDArray
             which = f"row {listed} holds" if len(found) == 1 else f"rows {listed} hold"
             raise InputError(f"{source}: {which} {what} ({len(found)} of the {len(rows)} rows read)")
     return norms
-
-
-def first_line(error: BaseException) -> str:
-    """Return the first line of what an error says."""
-    return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -17,10 +17,10 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.core.errors import InputError
+from cbe_bench.core.errors import InputError, printable
 from cbe_bench.data.features import Features, Matrix
 from cbe_bench.data.formats.base import LABEL_NAMES, StoredFeatures, choose_part
-from cbe_bench.data.formats.checks import check_shape, printable, readable
+from cbe_bench.data.formats.checks import check_shape, readable
 from cbe_bench.data.formats.hdf5_access import (
     CheckedDataset,
     attributes,

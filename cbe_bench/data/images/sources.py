@@ -21,8 +21,8 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener, url2pathn
 from pydantic import BaseModel, ConfigDict, PositiveInt
 
 from cbe_bench.core.environment import human_bytes
-from cbe_bench.core.errors import InputError
-from cbe_bench.data.formats.checks import printable, readable
+from cbe_bench.core.errors import InputError, printable
+from cbe_bench.data.formats.checks import readable
 from cbe_bench.data.images import parsers as images
 from cbe_bench.data.images.archives import Members, read_members
 from cbe_bench.data.images.parsers import LabelledImages
