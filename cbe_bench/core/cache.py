@@ -1,4 +1,4 @@
-"""Files kept between runs in the user's cache directory, and files that appear whole or not at all."""
+"""Files cached between runs in the user's cache directory, and files that appear whole or not at all."""
 
 import hashlib
 import logging
@@ -20,7 +20,7 @@ _MOST_BYTES = 1 << 30
 
 
 def cache_directory() -> Path:
-    """Return where exact neighbours and file hashes are kept (CBE_BENCH_CACHE overrides).
+    """Return where exact neighbours and file hashes are cached (CBE_BENCH_CACHE overrides).
 
     A user without a home directory has no cache: the place returned is one where nothing can be written.
     """
@@ -36,12 +36,12 @@ def cache_directory() -> Path:
     return Path(os.devnull) / "cbe-bench"
 
 
-def remember(path: Path, content: bytes) -> None:
+def write_cache(path: Path, content: bytes) -> None:
     """Keep what can be computed again; where it cannot be written, it is lost with a warning."""
     try:
         write_checked(path, content)
     except OSError as error:
-        logger.warning("%s could not be kept for the next run: %s", path.name, error.strerror or error)
+        logger.warning("%s could not be cached for the next run: %s", path.name, error.strerror or error)
 
 
 def write_checked(path: Path, content: bytes) -> None:
@@ -51,7 +51,7 @@ def write_checked(path: Path, content: bytes) -> None:
 
 
 def read_checked(path: Path) -> bytes | None:
-    """Return what `remember` or `write_checked` wrote; None where there is nothing, or where it was damaged."""
+    """Return what `write_cache` or `write_checked` wrote; None where there is nothing, or where it was damaged."""
     try:
         if not path.is_file() or path.stat().st_size > _MOST_BYTES:
             return None

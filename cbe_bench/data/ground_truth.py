@@ -9,17 +9,17 @@ does not depend on blocks, threads, BLAS or the processor.
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.core.cache import cache_directory, read_checked, remember
+from cbe_bench.core.cache import cache_directory, read_checked, write_cache
 from cbe_bench.data.features import Matrix
 from cbe_bench.data.view import DatasetView, Tick
+from cbe_bench.kernels.linalg.products import squared_distances, squared_norms
 from cbe_bench.kernels.parallel import for_slices
-from cbe_bench.kernels.products import squared_distances, squared_norms
 
 _QUERIES_AT_ONCE = 128
 
 
 def exact_neighbours(data: DatasetView, k: int, tick: Tick | None = None) -> NDArray[np.int64]:
-    """Return the positions of the k nearest database rows of each query by l2 distance; kept on disk by content.
+    """Return the positions of the k nearest database rows of each query by l2 distance; cached on disk by content.
 
     Where the file states the neighbours of its own queries and nothing was left out or changed, these are taken.
     """
@@ -31,7 +31,7 @@ def exact_neighbours(data: DatasetView, k: int, tick: Tick | None = None) -> NDA
     if kept is not None and len(kept) == 8 * shape[0] * k:
         return np.frombuffer(kept, "<i8").reshape(shape).astype(np.int64)
     found = _search(data, k, tick)
-    remember(path, found.astype("<i8").tobytes())
+    write_cache(path, found.astype("<i8").tobytes())
     return found
 
 

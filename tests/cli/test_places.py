@@ -107,7 +107,7 @@ def test_a_cache_that_cannot_be_written_is_only_a_warning(place, monkeypatch, ca
     (place / "file").write_text("")
     monkeypatch.setenv("CBE_BENCH_CACHE", str(place / "file" / "below"))
     assert call(RUN).exit_code == 0
-    assert "could not be kept for the next run" in caplog.text
+    assert "could not be cached for the next run" in caplog.text
     assert recall_of_rows(place / "results/smoke/tiny") == recall_of_rows(place / "once/smoke/tiny")
 
 
@@ -117,7 +117,7 @@ def test_without_a_home_nothing_is_cached(place, monkeypatch, caplog):
     monkeypatch.setattr("pwd.getpwuid", lambda _: {}["no such user"])
     assert cache_directory().is_relative_to(os.devnull)
     assert call(RUN).exit_code == 0
-    assert "could not be kept for the next run" in caplog.text
+    assert "could not be cached for the next run" in caplog.text
     assert not (place / "~").exists()
 
 
