@@ -97,12 +97,13 @@ def use_config(path: Path, overrides: tuple[str, ...] = ()) -> None:
     """Read a configuration and list its cells, as a dry run does."""
     from cbe_bench.core.progress import Silent
     from cbe_bench.core.resources import Resources
+    from cbe_bench.core.runner import plan
     from cbe_bench.evaluators.configs import load_config
-    from cbe_bench.evaluators.run import job_of, opened, planned
+    from cbe_bench.evaluators.run import job_of, opened
 
     config = load_config(path, "smoke", overrides)
     with opened(config, Resources(1, 1 << 30), Silent()) as experiment:
-        planned(experiment, job_of(experiment, "smoke", path.parent / "none", ""))
+        plan(experiment, job_of(experiment, "smoke", path.parent / "none", ""))
 
 
 def write_override(path: Path, rng: Generator, change: bool) -> None:
