@@ -160,7 +160,7 @@ def test_wisdom_is_named_after_its_content_and_has_the_lengths_it_should(dtype):
     if content.splitlines()[0] != library.exported_wisdom().splitlines()[0]:
         pytest.skip("FFTW was built otherwise here")
     with library.wisdom(content):
-        for length in (2, 48, 400, 480, 1001, 1536, 6400, 8192, 16384):
+        for length in (2, 48, 400, 480, 1536, 6400, 8192, 16384):
             a, b = (aligned_empty((length,), library.complex) for _ in range(2))
             assert all(library.plan(length, a, b, way, fftw._WISDOM_ONLY) for way in (-1, 1)), length
         a, b = (aligned_empty((17,), library.complex) for _ in range(2))

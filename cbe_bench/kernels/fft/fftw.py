@@ -5,8 +5,8 @@ functions needed are taken from the same library by name. Executing a plan on ot
 planning is not and is locked.
 
 Plans of one length differ in how they round, so a plan must not depend on the moment it is made: nothing is measured
-here. Plans come from *wisdom* that `scripts/plan_fft.py` measured once and that is part of the package: it has every
-length up to 8,192 with prime factors up to 13. Where it has none, or where FFTW was built otherwise, FFTW estimates
+here. Plans come from *wisdom* that `scripts/plan_fft.py` measured once and that is part of the package: it has the
+lengths up to 8,192 with prime factors up to 5. Where it has none, or where FFTW was built otherwise, FFTW estimates
 which plan is fast; that plan too is always the same.
 """
 
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 _FORWARD, _BACKWARD = -1, 1
 _ESTIMATE, _WISDOM_ONLY = 1 << 6, 1 << 21
-_WISDOM = {"float32": "float32-00000000.gz", "float64": "float64-00000000.gz"}
+_WISDOM = {"float32": "float32-0f176bd6.gz", "float64": "float64-0498420d.gz"}
 """Files of wisdom; their names end in a hash of their content, so that other plans are other code."""
 
 _planning = threading.RLock()
