@@ -167,10 +167,11 @@ def load_description(folder: Path) -> Description:
     """Read what the experiment in a folder is."""
     path = folder / DESCRIPTION_FILE
     try:
-        description: Description = _adapter(Description).validate_python(json.loads(path.read_text()))
+        values = asdict(Description(**json.loads(path.read_text())))  # no other fields
+        description: Description = _adapter(Description).validate_python(values)
     except FileNotFoundError:
         raise InputError(f"{folder}: no experiment there: it has no {DESCRIPTION_FILE}") from None
-    except (ValueError, RecursionError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise InputError(f"{path}: does not describe an experiment ({first_line(error)})") from None
     return description
 

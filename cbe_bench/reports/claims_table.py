@@ -71,7 +71,7 @@ def load_claims(path: Path) -> list[Verdict]:
     from pydantic import TypeAdapter
 
     try:
-        values = [_with_numbers(one) for one in json.loads(path.read_text())]
+        values = [asdict(Verdict(**_with_numbers(one))) for one in json.loads(path.read_text())]
         found: list[Verdict] = TypeAdapter(list[Verdict]).validate_python(values)
         return found
     except FileNotFoundError:
