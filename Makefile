@@ -49,6 +49,7 @@ bench: setup
 	$(BIN)/python scripts/bench_hamming.py
 	$(BIN)/python scripts/bench_hadamard.py
 	$(BIN)/python scripts/bench_circulant.py
+	$(BIN)/python scripts/bench_single.py
 
 clean:
 	rm -rf .venv build dist *.egg-info

@@ -47,6 +47,7 @@ class SyntheticSet(Dataset):
 
     kind = "synthetic"
 
+    family: str = "synthetic surrogates"
     dims: PositiveInt
 
     @property

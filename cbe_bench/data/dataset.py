@@ -43,6 +43,8 @@ class Dataset(BaseModel):
 
     name: str
     title: str
+    family: str = ""
+    """Which family of features it belongs to: claims may hold on some families and not on others."""
     rows: PositiveInt
     licence: str = "-"
 

@@ -218,8 +218,9 @@ class RaBitQ(BaseEstimator):
         check_is_fitted(self)
         save_encoder(self, Path(path))
 
-    def _saved_params(self) -> dict[str, Any]:
-        return self.get_params() | {"random_state": None}
+    def _recipe(self) -> dict[str, Any]:
+        params: dict[str, Any] = self.get_params()
+        return params
 
     def _fitted_state(self) -> dict[str, Any]:
         state = {name: value for name, value in vars(self).items() if name.endswith("_") and name[0] != "_"}

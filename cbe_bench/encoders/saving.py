@@ -37,7 +37,9 @@ Arrays = dict[str, NDArray]
 
 def save_encoder(encoder: Encoder | RaBitQ, path: Path) -> None:
     """Write a fitted encoder to one file; see `load_encoder` and `load_rabitq`."""
-    params = encoder._saved_params()
+    params = encoder._recipe() | {"random_state": None}
+    if isinstance(encoder, Encoder):
+        params["n_bits"] = encoder.n_bits_
     state = encoder._fitted_state()
     arrays = {n: np.ascontiguousarray(v) for n, v in state.items() if isinstance(v, np.ndarray) and v.dtype != object}
     others = {name: value for name, value in state.items() if name not in arrays}

@@ -14,7 +14,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cbe_bench.kernels.bits import Codes
+from cbe_bench.kernels.array_search import asymmetric_top_k, nearest
+from cbe_bench.kernels.arrays import library_of
+from cbe_bench.kernels.bits import Codes, code_bytes
 from cbe_bench.kernels.parallel import for_slices, slices
 from cbe_bench.kernels.simd.lookup import ENTRIES, LANES, TABLE_BITS, TABLES, add_entries
 
@@ -99,6 +101,37 @@ class AsymmetricQueries:
 
         for_slices(add, self.n_queries, LANES)
         return out
+
+
+def top_k(projections: NDArray, database: Codes, k: int) -> tuple[NDArray, NDArray[np.int64]]:
+    """Find the k codes with the largest asymmetric scores for each query.
+
+    Parameters
+    ----------
+    projections : float array of shape (n_queries, n_bits)
+        The real values of the queries.
+    database : uint8 array of shape (n, bytes)
+        Packed codes of `n_bits` bits.
+    k : int
+        Neighbours wanted, at most the number of codes in the database.
+
+    Returns
+    -------
+    scores, rows : arrays of shape (n_queries, k)
+        Largest scores first, equal scores in order of row; of the library and on the device of the codes. Those of
+        NumPy arrays are exact, of others they are inner products in the precision of the projections.
+    """
+    if library_of(projections) is not None or library_of(database) is not None:
+        return asymmetric_top_k(projections, database, k)
+    n_bits = projections.shape[1]
+    if code_bytes(n_bits) != database.shape[1]:
+        raise ValueError(f"projections of {n_bits} bits, but the database has {database.shape[1]} bytes a code")
+
+    def negative_scores(some: slice, part: slice) -> NDArray:
+        return -AsymmetricQueries(projections[some]).scores(database[part])
+
+    scores, rows = nearest(np, negative_scores, (projections, database), k, n_bits)
+    return -scores, rows
 
 
 def _words(codes: Codes) -> NDArray[np.uint32]:

@@ -84,10 +84,3 @@ def pack_row_above(values, thresholds, n_bits, code):  # type: ignore[no-untyped
         for t in range(8 * byte, min(8 * byte + 8, n_bits)):
             bits |= (values[t] >= thresholds[t]) << (t - 8 * byte)
         code[byte] = bits
-
-
-@njit(nogil=True, cache=True)
-def pack_above(values, thresholds, codes):  # type: ignore[no-untyped-def]
-    """Pack the signs of each row of `values` less the thresholds into a row of `codes`."""
-    for i in range(values.shape[0]):
-        pack_row_above(values[i], thresholds, values.shape[1], codes[i])

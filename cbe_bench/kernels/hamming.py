@@ -11,6 +11,8 @@ import numpy as np
 from numba import njit, uint64
 from numpy.typing import NDArray
 
+from cbe_bench.kernels.array_search import hamming_top_k
+from cbe_bench.kernels.arrays import library_of
 from cbe_bench.kernels.bits import Codes
 from cbe_bench.kernels.parallel import for_slices, thread_count
 from cbe_bench.kernels.simd.calls import popcount
@@ -197,8 +199,10 @@ def top_k(queries: Codes, database: Codes, k: int) -> tuple[NDArray[np.int32], N
     Returns
     -------
     distances, rows : arrays of shape (n_queries, k)
-        In order of distance, equal distances in order of row.
+        In order of distance, equal distances in order of row; of the library and on the device of the codes.
     """
+    if library_of(queries) is not None or library_of(database) is not None:
+        return hamming_top_k(queries, database, k)
     if not len(queries):
         return np.empty((0, k), np.int32), np.empty((0, k), np.int64)
     if not 1 <= k <= len(database):

@@ -92,7 +92,7 @@ def test_values_computed_by_hand(tmp_path):
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-6)
 
 
-def test_features_do_not_depend_on_blocks(tmp_path, monkeypatch):
+def test_features_do_not_depend_on_blocks_or_rows(tmp_path, monkeypatch):
     texts = stored(tmp_path, [f"{word} and {word}ing no {i}" for i, word in enumerate(["walk", "talk", "cook"] * 5)])
     making.make_tfidf(texts, tmp_path / "a.h5", 512, tick=lambda share: None)
     monkeypatch.setattr(making, "_TEXTS_AT_ONCE", 4)
@@ -100,8 +100,15 @@ def test_features_do_not_depend_on_blocks(tmp_path, monkeypatch):
     making.make_tfidf(texts, tmp_path / "b.h5", 512, tick=shares.append)
     with open_features(tmp_path / "a.h5") as a, open_features(tmp_path / "b.h5") as b:
         assert np.array_equal(a.read(np.arange(15)), b.read(np.arange(15)))
-        assert a.content_hash() == b.content_hash()
+        identity = a.content_hash()
+        assert identity == b.content_hash()
+        whole = a.read(np.arange(15))
     assert shares[-1] == 1
+    making.make_tfidf(texts, tmp_path / "some.h5", 512, rows=6, seed=2, tick=lambda share: None)
+    with open_features(tmp_path / "some.h5") as some:
+        rows = some.read(np.arange(6))
+        assert all((row == whole).all(axis=1).any() for row in rows)
+        assert some.content_hash() != identity
     with pytest.raises(InputError, match="text 1 has no n-grams"):
         making.make_tfidf(stored(tmp_path, ["ab", "<br />"]), tmp_path / "c.h5", 512, tick=lambda share: None)
     assert not (tmp_path / "c.h5").exists()

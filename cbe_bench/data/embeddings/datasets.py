@@ -54,6 +54,7 @@ class EmbeddingSet(FetchedSet):
 
     content = "vectors"
 
+    family: str = "embeddings"
     reader: str = "cbe_bench.data.embeddings.datasets:npy"
     dims: PositiveInt
 

@@ -1,7 +1,6 @@
 """Image sets that are fetched, and the VLAD features made from them."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pkgutil import resolve_name
 from typing import Any
 
@@ -12,19 +11,18 @@ from cbe_bench.data.images.dense_sift import DESCRIPTOR
 from cbe_bench.data.images.parsers import LabelledImages, cifar10_batch_md5
 from cbe_bench.data.images.readers import SIDE, StoredImages, store_images
 from cbe_bench.data.sources.archives import Members
-from cbe_bench.data.sources.fetched import FetchedSet
+from cbe_bench.data.sources.fetched import RawSet
 
 DENSE_SIDE = 128
 """Pixels along each side of images that are described densely: 2,195 descriptors instead of 371."""
 
 
-class ImageSet(FetchedSet):
+class ImageSet(RawSet):
     """Labelled images that are fetched, and the VLAD features made from them."""
 
     content = "images or labels"
+    unit = "images"
 
-    classes: tuple[str, ...] | PositiveInt
-    """The names of the classes, or how many there are where the files name them."""
     batch_md5: tuple[str, ...] = ()
     """MD5 sums of the files the set was published in, where they can be written again from its images."""
     vlad_words: tuple[PositiveInt, ...] = ()
@@ -32,30 +30,9 @@ class ImageSet(FetchedSet):
     dense_vlad_words: tuple[PositiveInt, ...] = ()
     """The same for features of images enlarged to `DENSE_SIDE`, which have several times as many descriptors."""
 
-    @property
-    def n_classes(self) -> int:
-        """How many classes there are."""
-        return self.classes if isinstance(self.classes, int) else len(self.classes)
-
-    @property
-    def size(self) -> str:
-        """The number of classes."""
-        return f"{self.n_classes} classes"
-
-    @property
-    def file(self) -> str:
-        """The name of the file of images."""
-        return f"{self.name}-images.h5"
-
-    @property
-    def source(self) -> str:
-        """The command that fetches the images."""
-        return f"data fetch {self.name}"
-
     def parse(self, members: Members) -> LabelledImages:
         """Return the images that members of an archive hold."""
-        names = () if isinstance(self.classes, int) else self.classes
-        found: LabelledImages = resolve_name(self.reader)(members, names)
+        found: LabelledImages = resolve_name(self.reader)(members, self.class_names)
         return found
 
     def is_original(self, found: LabelledImages) -> bool:
@@ -73,6 +50,7 @@ class ImageSet(FetchedSet):
         return VladSet(
             name=f"{self.name}-vlad{DESCRIPTOR * n_words}{suffix}",
             title=f"VLAD of {self.name}, {side} x {side}",
+            family=self.family if side == SIDE else f"denser {self.family}",
             rows=self.rows,
             licence=self.licence,
             images=self,
@@ -108,10 +86,7 @@ class VladSet(Dataset):
 
     def build(self, build: Build) -> None:
         """Fetch the images where they are not here, and compute their features."""
-        stored = build.folder / self.images.file
-        if not stored.is_file() or build.given is not None:
-            self.images.build(replace(build, out=stored))
-        build_vlad(StoredImages(stored, self.side), self.n_words, build)
+        build_vlad(StoredImages(self.images.stored(build), self.side), self.n_words, build)
 
 
 def build_vlad(images: Any, n_words: int, build: Build) -> None:

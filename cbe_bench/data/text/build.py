@@ -33,7 +33,7 @@ def make_tfidf(
 ) -> None:
     """Write the TF-IDF features of texts to `path`; `rows` takes that many texts, drawn by the seed.
 
-    How rare an n-gram is, is counted in the rows that are taken.
+    How rare an n-gram is, is counted in all texts: a row is the same however many are taken.
     """
     chosen = choose_rows(len(texts.labels), rows, seed)
     recipe = {
@@ -52,28 +52,29 @@ def make_tfidf(
             group.create_dataset(name, (0,), kind, maxshape=(None,), chunks=(_CHUNK,))
         begin, frequencies = _write_counts(group, texts, chosen, n_features, tick)
         group["indptr"] = begin
-        _weigh_in_place(group, begin, inverse_frequencies(frequencies, len(chosen)))
+        _weigh_in_place(group, begin, inverse_frequencies(frequencies, len(texts.labels)))
     tick(1.0)
 
 
 def _write_counts(
     group: Any, texts: StoredTexts, chosen: NDArray[np.int64], n_features: int, tick: Tick
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Write the counts of all texts; return where each row begins, and in how many texts each dimension occurs."""
+    """Write the counts of some texts; return where each begins, and in how many of all each dimension occurs."""
     lengths: list[NDArray] = []
     frequencies = np.zeros(n_features, np.int64)
-    for some in slices(len(chosen), _TEXTS_AT_ONCE):
-        counts = count_ngrams(texts.read(chosen[some]), n_features)
+    for some in slices(len(texts.labels), _TEXTS_AT_ONCE):
+        every = count_ngrams(texts.read(np.arange(some.start, some.stop)), n_features)
+        frequencies += np.bincount(every.indices, minlength=n_features)
+        here = chosen[slice(*np.searchsorted(chosen, [some.start, some.stop]))]
+        counts = every[here - some.start]
         lengths.append(np.diff(counts.indptr))
         if not lengths[-1].all():
-            row = chosen[some][int(np.argmin(lengths[-1]))]
-            raise InputError(f"text {row} has no n-grams")
-        frequencies += np.bincount(counts.indices, minlength=n_features)
+            raise InputError(f"text {here[int(np.argmin(lengths[-1]))]} has no n-grams")
         for name, values in (("data", counts.data), ("indices", counts.indices)):
             first = group[name].shape[0]
             group[name].resize((first + len(values),))
             group[name][first:] = values
-        tick(_COUNTING * some.stop / len(chosen))
+        tick(_COUNTING * some.stop / len(texts.labels))
     return np.cumsum(np.concatenate([[0], *lengths]), dtype=np.int64), frequencies
 
 

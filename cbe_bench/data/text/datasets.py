@@ -1,52 +1,32 @@
 """Texts that are fetched, and the TF-IDF features made from them."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pkgutil import resolve_name
 
 from pydantic import PositiveInt
 
 from cbe_bench.data.dataset import Build, Dataset
 from cbe_bench.data.sources.archives import Members
-from cbe_bench.data.sources.fetched import FetchedSet
+from cbe_bench.data.sources.fetched import RawSet
 from cbe_bench.data.text.corpora import LabelledTexts, StoredTexts, store_texts
 
 
-class TextSet(FetchedSet):
+class TextSet(RawSet):
     """Labelled texts that are fetched, and the TF-IDF features made from them."""
 
     content = "texts or labels"
+    unit = "texts"
 
-    classes: tuple[str, ...]
+    family: str = "text (TF-IDF)"
     reader: str = "cbe_bench.data.text.corpora:csv_table"
     columns: tuple[str, str]
     """The names of the column of texts and of that of labels."""
     tfidf_dims: tuple[PositiveInt, ...] = ()
     """Numbers of dimensions; each gives a set of features."""
 
-    @property
-    def n_classes(self) -> int:
-        """How many classes there are."""
-        return len(self.classes)
-
-    @property
-    def size(self) -> str:
-        """The number of classes."""
-        return f"{self.n_classes} classes"
-
-    @property
-    def file(self) -> str:
-        """The name of the file of texts."""
-        return f"{self.name}-texts.h5"
-
-    @property
-    def source(self) -> str:
-        """The command that fetches the texts."""
-        return f"data fetch {self.name}"
-
     def parse(self, members: Members) -> LabelledTexts:
         """Return the texts that members of an archive hold."""
-        found: LabelledTexts = resolve_name(self.reader)(members, *self.columns, self.classes)
+        found: LabelledTexts = resolve_name(self.reader)(members, *self.columns, self.class_names)
         return found
 
     def derived(self) -> "Iterable[Dataset]":
@@ -55,6 +35,7 @@ class TextSet(FetchedSet):
             yield TfidfSet(
                 name=f"{self.name}-tfidf{dims}",
                 title=f"hashed TF-IDF of {self.name}",
+                family=self.family,
                 rows=self.rows,
                 licence=self.licence,
                 texts=self,
@@ -88,7 +69,5 @@ class TfidfSet(Dataset):
         """Fetch the texts where they are not here, and compute their features."""
         from cbe_bench.data.text.build import make_tfidf
 
-        stored = build.folder / self.texts.file
-        if not stored.is_file() or build.given is not None:
-            self.texts.build(replace(build, out=stored))
-        make_tfidf(StoredTexts(stored), build.out, self.dims, rows=build.rows, seed=build.seed, tick=build.tick)
+        texts = StoredTexts(self.texts.stored(build))
+        make_tfidf(texts, build.out, self.dims, rows=build.rows, seed=build.seed, tick=build.tick)
