@@ -193,7 +193,7 @@ def test_one_vector_has_the_bits_of_a_row(name, params, rng):
     for d, n_bits in ((96, 20), (96, 96), (61, 61), (96, 150)):
         if name == "itq" and n_bits > d:
             continue
-        X = rng.standard_normal((70, d)).astype(np.float32)
+        X = rng.standard_normal((120, d)).astype(np.float32)
         encoder = make_encoder(name, n_bits=n_bits, random_state=0, **params).fit(X)
         codes = encoder.encode(X)
         for form in (X, X.astype(np.float64), np.asfortranarray(X), X.tolist()):

@@ -18,8 +18,9 @@ from cbe_bench.kernels.arrays import Array, Namespace, Place
 from cbe_bench.kernels.arrays import circulant_product as circulant_array_product
 from cbe_bench.kernels.bits import Codes, code_bytes
 from cbe_bench.kernels.fft.circulant import CirculantProduct
-from cbe_bench.kernels.fft.circulant_product import AnyCirculantProduct, circulant_product
+from cbe_bench.kernels.fft.circulant_product import circulant_product
 from cbe_bench.kernels.fft.circulant_strided import row_stride, strided_bytes
+from cbe_bench.kernels.fft.row_product import RowProduct
 from cbe_bench.kernels.single import EncodeSingle
 
 
@@ -60,14 +61,14 @@ class CirculantEncoder(Encoder):
         """Return the distance of the rows of circ(r) that are used."""
         return row_stride(d, self.bits(d)) if self.rows == "strided" else 1
 
-    def _products_for(self, dtype: np.dtype) -> list[AnyCirculantProduct]:
+    def _products_for(self, dtype: np.dtype) -> list[RowProduct]:
         """Return the blocks ready to multiply in one precision; made when first asked for, never saved."""
         products = self.__dict__.setdefault("_products", {})
         if dtype.name not in products:
             stride = self._stride(self.n_features_in_)
             pairs = zip(self.r_, self.signs_, strict=True)
             products[dtype.name] = [circulant_product(r, flips, dtype, stride) for r, flips in pairs]
-        blocks: list[AnyCirculantProduct] = products[dtype.name]
+        blocks: list[RowProduct] = products[dtype.name]
         return blocks
 
     def _project(self, X: NDArray) -> NDArray:
@@ -100,8 +101,9 @@ class CirculantEncoder(Encoder):
 
     def _single(self) -> EncodeSingle:
         product = self._products_for(np.dtype(np.float32))[0]
-        simple = isinstance(product, CirculantProduct) and self.n_bits_ <= self.n_features_in_ and self.rows == "first"
-        return product.single(self.n_bits_) if simple else super()._single()  # type: ignore[union-attr]
+        if isinstance(product, CirculantProduct) and self.n_bits_ <= self.n_features_in_ and self.rows == "first":
+            return product.single(self.n_bits_)
+        return super()._single()
 
     def _device_state(self, place: Place) -> list[CirculantBlock]:
         stride, orders = self._stride(self.n_features_in_), getattr(self, "order_", None)

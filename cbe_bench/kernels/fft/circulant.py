@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from cbe_bench.kernels.fft.fftw import ComplexPlans, complex_plans, forward, good_length, has_small_factors, inverse
 from cbe_bench.kernels.fft.packed_real import Spectrum, multiply_spectrum, periodic_extension, tables
+from cbe_bench.kernels.fft.row_product import RowProduct
 from cbe_bench.kernels.memory import Scratch, aligned_empty
-from cbe_bench.kernels.output import Output, Signs, Values, part_of, row_of, signs_output, write_row
+from cbe_bench.kernels.output import Output, Signs, part_of, row_of, write_row
 from cbe_bench.kernels.parallel import for_slices, slice_size
 from cbe_bench.kernels.simd.vector import LANES
 from cbe_bench.kernels.single import EncodeSingle, suits_single
@@ -33,7 +34,7 @@ class _Plan(NamedTuple):
     fft: ComplexPlans
 
 
-class CirculantProduct:
+class CirculantProduct(RowProduct):
     """Multiply rows by circ(r) diag(signs).
 
     Parameters
@@ -59,34 +60,6 @@ class CirculantProduct:
         )
         self._scratch = Scratch()
 
-    def project(self, X: NDArray, out: NDArray) -> None:
-        """Write the first values of the product of each row.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            The rows.
-        out : array of shape (n, k)
-            Where the values go.
-        """
-        self._multiply(X, Values(out))
-
-    def encode(self, X: NDArray, n_bits: int, out: NDArray[np.uint8], thresholds: NDArray | None = None) -> None:
-        """Write the signs of the first `n_bits` values of the product of each row, or of them less thresholds.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            The rows.
-        n_bits : int
-            Bits of a code.
-        out : uint8 array of shape (n, bytes of a code)
-            Where the packed bits go.
-        thresholds : array of shape (n_bits,) or None
-            What the values are compared with, in the precision of the product; None means zero.
-        """
-        self._multiply(X, signs_output(out, n_bits, thresholds))
-
     def single(self, n_bits: int) -> EncodeSingle:
         """Return a function that encodes one vector in single precision with little beside the work itself."""
         d, length, thread = len(self._plan.signs), self.length, threading.local()
@@ -111,7 +84,6 @@ class CirculantProduct:
         return memory
 
     def _multiply(self, X: NDArray, out: Output) -> None:
-        X = np.ascontiguousarray(X, self.dtype)
 
         def work(part: slice) -> None:
             a, b = (self._scratch.array(name, (self.length + 2,), self.dtype) for name in "ab")
