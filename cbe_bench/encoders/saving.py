@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,12 @@ Arrays = dict[str, NDArray]
 
 def save_encoder(encoder: Encoder, path: Path) -> None:
     """Write a fitted encoder to one file; see `load_encoder`."""
+    with whole_file(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, allow_pickle=False, **encoder_arrays(encoder))
+
+
+def encoder_arrays(encoder: Encoder) -> Arrays:
+    """Return a fitted encoder as arrays of plain numbers by name, its head and its checksum among them."""
     params = encoder._recipe() | {"n_bits": encoder.n_bits_, "random_state": None}
     state = encoder._fitted_state()
     arrays = {n: np.ascontiguousarray(v) for n, v in state.items() if isinstance(v, np.ndarray) and v.dtype != object}
@@ -43,8 +50,7 @@ def save_encoder(encoder: Encoder, path: Path) -> None:
     head = {"format": _FORMAT, "schema": SCHEMA, "encoder": encoder.name, "params": params, "state": others}
     arrays[_HEAD] = np.frombuffer(json.dumps(head, default=lambda value: value.tolist()).encode(), np.uint8)
     arrays[_CHECKSUM] = _checksum(arrays)
-    with whole_file(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, allow_pickle=False, **arrays)
+    return arrays
 
 
 def load_encoder(path: str | Path) -> Encoder:
@@ -60,8 +66,28 @@ def load_encoder(path: str | Path) -> Encoder:
         raise InputError(f"{path}: no such file")
     if not path.is_file():
         raise InputError(f"{path}: not a saved encoder: not a regular file")
+    return restored_encoder(lambda: _read_arrays(path), path)
+
+
+def restored_encoder(read: Callable[[], Arrays], source: object) -> Encoder:
+    """Return the encoder of the arrays that `encoder_arrays` returned, all of them checked.
+
+    Parameters
+    ----------
+    read : callable
+        Returns the arrays; what it raises becomes one line.
+    source : object
+        What the message begins with.
+
+    Raises
+    ------
+    InputError
+        If the arrays are not, or no longer, those of an encoder.
+    """
     try:
-        arrays = _read_arrays(path)
+        arrays = read()
+        if not {_HEAD, _CHECKSUM} <= arrays.keys():
+            raise InputError("its members are not those of a saved encoder")
         if not np.array_equal(arrays.pop(_CHECKSUM), _checksum(arrays)):
             raise InputError("its checksum does not fit; it was changed after it was saved")
         return _restored(json.loads(arrays.pop(_HEAD).tobytes()), arrays)
@@ -69,7 +95,7 @@ def load_encoder(path: str | Path) -> Encoder:
         reason = str(error)
     except Exception as error:  # whatever a hostile file makes a parser raise
         reason = f"{type(error).__name__} while reading it"
-    raise InputError(f"{path}: not a saved encoder: {' '.join(reason.split())}")
+    raise InputError(f"{source}: not a saved encoder: {' '.join(reason.split())}")
 
 
 def _checksum(arrays: Arrays) -> NDArray[np.uint8]:
@@ -89,7 +115,7 @@ def _read_arrays(path: Path) -> Arrays:
         if sum(member.file_size for member in members) > path.stat().st_size:
             raise InputError("its members are larger than the file")
         arrays = {member.filename.removesuffix(".npy"): _read_array(archive, member) for member in members}
-    if len(arrays) != len(members) or not {_HEAD, _CHECKSUM} <= arrays.keys():
+    if len(arrays) != len(members):
         raise InputError("its members are not those of a saved encoder")
     return arrays
 

@@ -1,6 +1,7 @@
 """What the readers share: one place where malformed content becomes one line, and arrays mapped from a file."""
 
 import hashlib
+import mmap
 from abc import abstractmethod
 from pathlib import Path
 from typing import Any
@@ -106,7 +107,10 @@ class ArrayFeatures(StoredFeatures):
         out = np.empty((len(rows), self.n_features), np.float32)
         with np.errstate(over="ignore", invalid="ignore"):
             for part in slices(len(rows), max(1, _SLICE_BYTES // (4 * self.n_features))):
-                out[part] = self._array[rows[part]]
+                some = rows[part]
+                consecutive = some[-1] - some[0] + 1 == len(some)
+                out[part] = self._array[some[0] : some[-1] + 1] if consecutive else self._array[some]
+        release_pages(self._array)
         return out
 
     def _describe(self) -> dict[str, Any]:
@@ -115,6 +119,15 @@ class ArrayFeatures(StoredFeatures):
     def close(self) -> None:
         """Let go of the mapped file."""
         self.__dict__.pop("_array", None)
+
+
+def release_pages(array: NDArray) -> None:
+    """Let go of the memory of an array that is mapped from a file: it is read again where it is used again."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):  # not on Windows
+        base.madvise(mmap.MADV_DONTNEED)
 
 
 def check_real(source: object, dtype: np.dtype) -> None:
