@@ -9,7 +9,7 @@ import click
 import faiss
 import numpy as np
 
-from cbe_bench.kernels.hamming import top_k
+from cbe_bench.kernels.nearest import top_k
 from cbe_bench.kernels.parallel import pinned
 
 

@@ -18,7 +18,7 @@ from cbe_bench.encoders.bilinear import sides
 from cbe_bench.encoders.sklsh import nearest_distances
 from cbe_bench.encoders.spectral import slowest_modes
 from cbe_bench.kernels import orthogonal, parallel
-from cbe_bench.kernels.hamming import top_k
+from cbe_bench.kernels.nearest import top_k
 from cbe_bench.kernels.principal import principal_directions
 
 METHODS = ["aqbc", "bilinear-opt", "itq", "sh", "sklsh"]

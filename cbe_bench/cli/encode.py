@@ -24,7 +24,9 @@ from cbe_bench.cli._options import (
 @click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="Another parameter of the method.")
 @metric_option
 @click.option("--center/--no-center", default=True, show_default=True, help="Subtract the mean of sampled rows.")
-@click.option("--train", default=10_000, show_default=True, type=click.IntRange(min=2), help="Rows sampled to train on.")
+@click.option(
+    "--train", default=10_000, show_default=True, type=click.IntRange(min=2), help="Rows sampled to train on."
+)
 @seed_option
 @click.option("--ids", type=click.Path(path_type=Path), help="A .npy file with an integer or string for each row.")
 @part_option

@@ -162,10 +162,14 @@ class CodeFile:
         if about.get("format") != FORMAT:
             raise InputError(f"{self.path}: not a file of codes; `cbe-bench encode` writes them")
         if about.get("version") != VERSION:
-            raise InputError(f"{self.path}: version {about.get('version')!r:.20} of the format; this one reads {VERSION}")
+            raise InputError(
+                f"{self.path}: version {about.get('version')!r:.20} of the format; this one reads {VERSION}"
+            )
         for name in ("n_bits", "n_features", "block_rows"):
             if not isinstance(about.get(name), int) or not 0 < about[name] < 1 << 40:
-                raise InputError(f"{self.path}: attribute {name} is {about.get(name)!r:.40}; it must be a positive integer")
+                raise InputError(
+                    f"{self.path}: attribute {name} is {about.get(name)!r:.40}; it must be a positive integer"
+                )
         self.n_bits, self.n_features, self.block_rows = about["n_bits"], about["n_features"], about["block_rows"]
         self.metric: str = about.get("metric", "")
         if self.metric not in METRICS:
@@ -187,7 +191,9 @@ class CodeFile:
     def _contiguous(self, name: str, shape: tuple[int | None, ...], kinds: str) -> Any:
         data = check_storage(self._dataset(name), whole=False)
         fits = len(shape) == data.ndim and all(n is None or n == m for n, m in zip(shape, data.shape, strict=True))
-        allowed = data.dtype.kind in kinds and (data.dtype.kind == "S" or data.dtype.itemsize == (1 if "u" in kinds else 8))
+        allowed = data.dtype.kind in kinds and (
+            data.dtype.kind == "S" or data.dtype.itemsize == (1 if "u" in kinds else 8)
+        )
         if not fits or not allowed or data.chunks is not None:
             raise InputError(f"{self.path}: /{name} is {data.dtype}{list(data.shape)}, not what a file of codes holds")
         return data

@@ -246,7 +246,9 @@ class _Partial:
             for number in self._numbers:
                 block = saved_block(self._block(number))
                 if block is None:
-                    raise InputError(f"{self._block(number)}: was damaged after it was written; the same call repairs it")
+                    raise InputError(
+                        f"{self._block(number)}: was damaged after it was written; the same call repairs it"
+                    )
                 yield block.codes, block.rows if ids is None else ids[block.rows]
 
         provenance = {
