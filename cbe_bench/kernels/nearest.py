@@ -2,8 +2,8 @@
 
 A search takes the database in pieces, in row order, and holds the k nearest of each query so far. Distances and the
 choice of the nearest are one pass: distances to a block of codes are looked over, many at once, for one that is small
-enough while they are in cache. Where there are fewer groups of queries than threads, the codes of a piece are split over
-threads. Equal distances are ordered by row: results do not depend on pieces, threads or the processor.
+enough while they are in cache. Where there are fewer groups of queries than threads, the codes of a piece are split
+over threads. Equal distances are ordered by row: results do not depend on pieces, threads or the processor.
 """
 
 import numpy as np
@@ -127,8 +127,12 @@ class AsymmetricSearch:
 
     def nearest(self) -> Nearest:
         """Return scores, float64 in units of the projections, and rows of the k best codes, the best first."""
-        negated, rows = self._best.merged(self._queries.n_queries)
+        negated, rows = self.negated()
         return self._queries.scores_of(-negated), rows
+
+    def negated(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Return, in the place of the scores, negated sums: whole numbers that can be merged exactly."""
+        return self._best.merged(self._queries.n_queries)
 
 
 def top_k(queries: Codes, database: Codes, k: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

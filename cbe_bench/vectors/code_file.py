@@ -16,11 +16,12 @@ Datasets
                  ``np.packbits(..., bitorder="little")``.
     ids          int64 (n,), or strings of fixed length in UTF-8, contiguous: the row of the source file that each code
                  belongs to, or the identifier given for it. Rows of zeros have no code.
-    checksums    uint8 (ceil(n / block_rows), 32): SHA-256 of the codes of each block followed by those of its ids, as
-                 they are in the file
+    rows         int64 (n,), contiguous, only where identifiers were given: the row of the source file
+    checksums    uint8 (ceil(n / block_rows), 32): SHA-256 of the codes of each block followed by its ids, then its rows
+                 where they are stored, as they are in the file
     encoder/...  the fitted encoder as arrays of numbers, in the schema of `Encoder.save`: ``__head__`` is JSON (method,
                  parameters), ``__sha256__`` the checksum of the others
-    provenance   uint8: JSON; file name, shape, a hash of the rows sampled for training, parameters, version of cbe-bench
+    provenance   uint8: JSON; file name, shape, hash of the rows sampled for training, parameters, version of cbe-bench
 
 A file appears whole or not at all. The same rows, parameters and version give the same bytes.
 """
@@ -62,11 +63,11 @@ _DIGEST_BYTES = 32
 
 def write_code_file(
     path: Path,
-    blocks: Iterable[tuple[Codes, NDArray]],
+    blocks: Iterable[tuple[Codes, NDArray[np.int64]]],
     n_codes: int,
     encoder: Encoder,
     metric: str,
-    id_type: np.dtype,
+    given_ids: NDArray | None,
     provenance: dict[str, Any],
 ) -> None:
     """Write codes, their ids and their encoder to a file, whole or not at all.
@@ -75,16 +76,16 @@ def write_code_file(
     ----------
     path : Path
         The file.
-    blocks : iterable of (uint8 array of shape (m, bytes), array of shape (m,))
-        Codes and ids in order, in pieces of any size.
+    blocks : iterable of (uint8 array of shape (m, bytes), int64 array of shape (m,))
+        Codes and the rows they belong to, in order, in pieces of any size.
     n_codes : int
         Codes in all.
     encoder : Encoder
         The fitted encoder.
     metric : {"cosine", "l2", "ip"}
         What the vectors are compared by.
-    id_type : numpy.dtype
-        Type of the ids: int64 or strings of fixed length.
+    given_ids : array or None
+        Identifiers of all rows of the source file, int64 or strings of fixed length; None: ids are the rows.
     provenance : dict
         Where the codes come from; plain values.
     """
@@ -104,13 +105,17 @@ def write_code_file(
             file.create_dataset(f"encoder/{name}", data=array)
         file["provenance"] = np.frombuffer(json.dumps(provenance, sort_keys=True).encode(), np.uint8)
         codes = file.create_dataset("codes", (n_codes, width), np.uint8)
-        ids = file.create_dataset("ids", (n_codes,), id_type)
+        stored = [codes, file.create_dataset("ids", (n_codes,), np.int64 if given_ids is None else given_ids.dtype)]
+        if given_ids is not None:
+            stored.append(file.create_dataset("rows", (n_codes,), np.int64))
         first = 0
-        for some, own in blocks:
-            codes[first : first + len(some)], ids[first : first + len(some)] = some, own
+        for some, rows in blocks:
+            values = (some, rows) if given_ids is None else (some, given_ids[rows], rows)
+            for data, own in zip(stored, values, strict=True):
+                data[first : first + len(some)] = own
             first += len(some)
         parts = _blocks(n_codes, block_rows)
-        digests = [_digest(codes[part], ids[part]) for part in parts]
+        digests = [_digest([data[part] for data in stored]) for part in parts]
         file["checksums"] = np.frombuffer(b"".join(digests), np.uint8).reshape(len(parts), _DIGEST_BYTES)
 
 
@@ -118,9 +123,10 @@ def _blocks(n_codes: int, block_rows: int) -> list[slice]:
     return [slice(first, min(first + block_rows, n_codes)) for first in range(0, n_codes, block_rows)]
 
 
-def _digest(codes: Codes, ids: NDArray) -> bytes:
-    digest = hashlib.sha256(np.ascontiguousarray(codes).data)
-    digest.update(np.ascontiguousarray(ids).view(np.uint8).data)
+def _digest(arrays: Iterable[NDArray]) -> bytes:
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).view(np.uint8).data)
     return digest.digest()
 
 
@@ -177,6 +183,7 @@ class CodeFile:
         self._codes = self._contiguous("codes", (None, code_bytes(self.n_bits)), "u")
         self.n_codes = int(self._codes.shape[0])
         self._ids = self._contiguous("ids", (self.n_codes,), "iS")
+        self._rows = self._contiguous("rows", (self.n_codes,), "i") if find(self._file, "rows") is not None else None
         self._digests = read_whole(self._dataset("checksums"), "u")
         shape = (len(_blocks(self.n_codes, self.block_rows)), _DIGEST_BYTES)
         if self.n_codes < 1 or self._digests.shape != shape or self._digests.dtype != np.uint8:
@@ -232,12 +239,17 @@ class CodeFile:
         """Return the blocks of the file."""
         return _blocks(self.n_codes, self.block_rows)
 
+    def part(self, number: int) -> slice:
+        """Return the rows of a block."""
+        return slice(number * self.block_rows, min((number + 1) * self.block_rows, self.n_codes))
+
     def read(self, number: int) -> Codes:
         """Return the codes of a block, mapped from the file; they are checked when they are first read."""
-        part = self.parts()[number]
+        part = self.part(number)
         codes = self._map(self._codes, part)
         if number not in self._checked:
-            if _digest(codes, self._map(self._ids, part)) != self._digests[number].tobytes():
+            others = [self._ids] if self._rows is None else [self._ids, self._rows]
+            if _digest([codes, *(self._map(data, part) for data in others)]) != self._digests[number].tobytes():
                 raise InputError(f"{self.path}: codes {part.start}..{part.stop - 1} do not fit their checksum")
             self._checked.add(number)
         return codes
@@ -248,13 +260,18 @@ class CodeFile:
             yield part, self.read(number)
 
     def codes(self) -> Codes:
-        """Return all codes, mapped from the file: nothing is read before it is used."""
+        """Return all codes, mapped from the file: nothing is read, or checked, before it is used."""
         return self._map(self._codes, slice(0, self.n_codes))
 
     def ids(self, rows: NDArray[np.int64] | slice = slice(None)) -> NDArray:
         """Return the ids of some codes, as integers or strings, in the shape of `rows`."""
         found = self._map(self._ids, slice(0, self.n_codes))[rows]
         return np.char.decode(found, "utf-8", "replace") if found.dtype.kind == "S" else np.array(found)
+
+    def rows(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the rows of the source file that some codes belong to."""
+        found = self._map(self._ids if self._rows is None else self._rows, slice(0, self.n_codes))[positions]
+        return np.array(found, np.int64)
 
     def _map(self, data: Any, part: slice) -> NDArray:
         row = data.dtype.itemsize * int(np.prod(data.shape[1:]))

@@ -242,14 +242,14 @@ class _Partial:
     def finish(self, out: Path, ids: NDArray | None, summary: EncodeSummary) -> None:
         """Write the file of codes from all blocks."""
 
-        def blocks() -> Iterator[tuple[NDArray[np.uint8], NDArray]]:
+        def blocks() -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64]]]:
             for number in self._numbers:
                 block = saved_block(self._block(number))
                 if block is None:
                     raise InputError(
                         f"{self._block(number)}: was damaged after it was written; the same call repairs it"
                     )
-                yield block.codes, block.rows if ids is None else ids[block.rows]
+                yield block.codes, block.rows
 
         provenance = {
             "source": Path(self._features.source).name,
@@ -260,9 +260,8 @@ class _Partial:
             "cbe-bench": __version__,
             "parameters": asdict(self._options),
         }
-        id_type = np.dtype(np.int64) if ids is None else ids.dtype
         encoder = load_encoder(self._folder / "encoder.npz")
-        write_code_file(out, blocks(), summary.n_codes, encoder, self._options.metric, id_type, provenance)
+        write_code_file(out, blocks(), summary.n_codes, encoder, self._options.metric, ids, provenance)
 
 
 def _wait(pending: "Future[None] | None") -> None:
