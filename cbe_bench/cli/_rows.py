@@ -1,6 +1,9 @@
 """Rows that pass by in the terminal: how many, how fast, how long the rest will take."""
 
 import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
@@ -49,6 +52,13 @@ class RowsProgress:
         """Print a line; the rows begin after it."""
         self._console.print(text, markup=False)
         self._started = time.perf_counter()
+
+    @contextmanager
+    def warnings(self) -> Iterator[None]:
+        """Print warnings, of poor codes above all, as lines."""
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *about, **more: self.message(f"note: {message}")
+            yield
 
     def rows_done(self, done: int, total: int, before: int) -> None:
         """Show how many rows are done, of how many; `before` of them were done by an earlier run."""

@@ -70,7 +70,12 @@ def command(
     from cbe_bench.vectors.cluster import running
 
     make_folder(out.parent)
-    with RowsProgress(f"encoding {file.name}") as shown, stoppable(shown.message), running(workers, scheduler) as run:
+    with (
+        RowsProgress(f"encoding {file.name}") as shown,
+        stoppable(shown.message),
+        shown.warnings(),
+        running(workers, scheduler) as run,
+    ):
         summary = encode_file(
             file,
             out,

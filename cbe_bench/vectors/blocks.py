@@ -115,7 +115,7 @@ def run_here(task: Task, numbers: Sequence[int]) -> Iterator[tuple[int, Any]]:
 def saved_block(path: Path) -> EncodedBlock | None:
     """Return a block that `save_block` wrote, or None if there is none or it is damaged."""
     try:
-        with np.load(path, allow_pickle=False) as members:  # members carry checksums of their own
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as members:  # checked by their CRC
             return EncodedBlock(members["codes"], members["rows"])
     except Exception:  # whatever a damaged archive makes a parser raise: the block is encoded again
         return None
