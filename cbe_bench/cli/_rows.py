@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
@@ -14,6 +14,14 @@ from cbe_bench.cli._progress import duration
 
 _SECONDS_BETWEEN_LINES = 10.0
 _SECONDS_BETWEEN_UPDATES = 0.2
+
+
+@contextmanager
+def warnings_as_lines(message: Callable[[str], None]) -> Iterator[None]:
+    """Report warnings, of poor codes above all, as lines."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda text, *about, **more: message(f"note: {text}")
+        yield
 
 
 class RowsProgress:
@@ -52,13 +60,6 @@ class RowsProgress:
         """Print a line; the rows begin after it."""
         self._console.print(text, markup=False)
         self._started = time.perf_counter()
-
-    @contextmanager
-    def warnings(self) -> Iterator[None]:
-        """Print warnings, of poor codes above all, as lines."""
-        with warnings.catch_warnings():
-            warnings.showwarning = lambda message, *about, **more: self.message(f"note: {message}")
-            yield
 
     def rows_done(self, done: int, total: int, before: int) -> None:
         """Show how many rows are done, of how many; `before` of them were done by an earlier run."""

@@ -63,7 +63,7 @@ def command(
       cbe-bench encode mine.npy -o codes.cbe.h5 --bits 1024 --workers 4
     """
     from cbe_bench.cli._progress import duration
-    from cbe_bench.cli._rows import RowsProgress
+    from cbe_bench.cli._rows import RowsProgress, warnings_as_lines
     from cbe_bench.core.environment import human_bytes, peak_memory
     from cbe_bench.core.resources import Resources
     from cbe_bench.vectors import encode_file
@@ -73,7 +73,7 @@ def command(
     with (
         RowsProgress(f"encoding {file.name}") as shown,
         stoppable(shown.message),
-        shown.warnings(),
+        warnings_as_lines(shown.message),
         running(workers, scheduler) as run,
     ):
         summary = encode_file(

@@ -17,7 +17,7 @@ def unit(X):
     return X / np.linalg.norm(X, axis=1, keepdims=True)
 
 
-class Stopped(Exception):
+class StoppedError(Exception):
     pass
 
 
@@ -52,9 +52,9 @@ def test_a_call_that_was_stopped_resumes_to_the_same_bytes(source, codes, tmp_pa
 
     def stop(done, total, before):
         if done >= 64 * stop_at or done == total:
-            raise Stopped
+            raise StoppedError
 
-    with pytest.raises(Stopped):
+    with pytest.raises(StoppedError):
         encode_file(source, out, method="cbe-rand", n_bits=100, rows_done=stop)
     assert not out.exists()
     summary = encode_file(source, out, method="cbe-rand", n_bits=100, message=lines.append)
@@ -68,9 +68,9 @@ def test_a_damaged_block_is_encoded_again(source, codes, tmp_path):
 
     def stop(done, total, before):
         if done == total:
-            raise Stopped
+            raise StoppedError
 
-    with pytest.raises(Stopped):
+    with pytest.raises(StoppedError):
         encode_file(source, out, method="cbe-rand", n_bits=100, rows_done=stop)
     stored = sorted((tmp_path / "again.cbe.h5.partial").glob("*/*.npz"))
     content = bytearray(stored[2].read_bytes())
@@ -83,9 +83,9 @@ def test_a_damaged_block_is_encoded_again(source, codes, tmp_path):
 
 def test_other_options_do_not_mix_with_what_was_begun(source, tmp_path, small_blocks):
     def stop(done, total, before):
-        raise Stopped
+        raise StoppedError
 
-    with pytest.raises(Stopped):
+    with pytest.raises(StoppedError):
         encode_file(source, tmp_path / "x.h5", method="cbe-rand", n_bits=64, rows_done=stop)
     with pytest.raises(InputError, match="begun with another n_bits"):
         encode_file(source, tmp_path / "x.h5", method="cbe-rand", n_bits=90)
