@@ -14,7 +14,8 @@ from cbe_bench.data.features import FileFeatures, Matrix
 from cbe_bench.data.formats.checks import check_regular_file, check_shape, readable
 from cbe_bench.kernels.parallel import slices
 
-_SLICE_BYTES = 1 << 24
+_SLICE_BYTES = 1 << 22
+"""Bytes converted at once; rows far apart bring as many pages into memory as there are rows, each with neighbours."""
 LABEL_NAMES = ("labels", "label")
 _MAX_LABEL_LENGTH = 1000
 
@@ -110,7 +111,7 @@ class ArrayFeatures(StoredFeatures):
                 some = rows[part]
                 consecutive = some[-1] - some[0] + 1 == len(some)
                 out[part] = self._array[some[0] : some[-1] + 1] if consecutive else self._array[some]
-        release_pages(self._array)
+                release_pages(self._array)
         return out
 
     def _describe(self) -> dict[str, Any]:
