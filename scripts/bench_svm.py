@@ -24,7 +24,7 @@ from cbe_bench.encoders import make_encoder
 from cbe_bench.evaluators.classification.metrics import weights_of_codes
 from cbe_bench.evaluators.classification.svm import train_linear_svms
 from cbe_bench.kernels.bits import Codes, unpack_signs
-from cbe_bench.kernels.gram import code_gram
+from cbe_bench.kernels.linalg.gram import code_gram
 from cbe_bench.kernels.parallel import thread_count
 
 _CLASSES = 100

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import cbe_bench
 from cbe_bench.core.errors import InputError
 from cbe_bench.core.resources import Resources
-from cbe_bench.encoders import encoder_classes, load_encoder, make_encoder
+from cbe_bench.encoders import Encoder, encoder_classes, load_encoder, make_encoder
 from cbe_bench.encoders.registry import REGISTRY
 from cbe_bench.kernels import parallel
 from cbe_bench.kernels.bits import prefix
@@ -225,6 +225,17 @@ def test_memory_limit_decides_how_not_what(name, X):
     assert "_resources" not in pickle.loads(pickle.dumps(limited)).__dict__
 
 
+@pytest.mark.parametrize("call", ["fit", "project", "encode", "transform"])
+def test_threads_are_those_of_the_encoder(call, X, monkeypatch):
+    encoder, seen = make("lsh", 64).set_resources(Resources(threads=3)).fit(X), []
+    part = "_fit" if call == "fit" else "_project"
+    monkeypatch.setattr(type(encoder), "_encode", Encoder._encode)
+    monkeypatch.setattr(type(encoder), part, lambda self, X, *others: seen.append(parallel.thread_count()) or X[:, :64])
+    with parallel.threads(1):
+        getattr(encoder, call)(X)
+    assert set(seen) == {3}
+
+
 PLUGIN = """
 import numpy as np
 from cbe_bench.encoders import Encoder
@@ -255,7 +266,7 @@ def plugin(tmp_path, monkeypatch):
 def test_a_method_of_another_package_keeps_the_whole_contract(plugin, rng, X, tmp_path, caplog):
     assert make_encoder("coordinates", n_bits=8).name == "coordinates"
     assert {"coordinates", "cbe-rand"} <= encoder_classes().keys()
-    assert "'broken' of another package could not be loaded" in caplog.text
+    assert "entry point broken of cbe_bench.encoders cannot be loaded" in caplog.text
     test_is_a_scikit_learn_estimator(plugin)
     for n_bits in LENGTHS:
         test_codes_are_the_packed_signs_of_the_projection(plugin, D, n_bits, X)

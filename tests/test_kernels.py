@@ -4,6 +4,7 @@ import logging
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -235,6 +236,10 @@ def test_threads_are_limited_and_restored():
     before = parallel.thread_count()
     with parallel.threads(3):
         assert parallel.thread_count() == 3
+        with parallel.threads(None):
+            assert parallel.thread_count() == 3
+        with ThreadPoolExecutor(1) as others:
+            assert others.submit(parallel.thread_count).result() == before, "other threads have numbers of their own"
     assert parallel.thread_count() == before == len(os.sched_getaffinity(0))
 
 

@@ -17,9 +17,10 @@ from cbe_bench.encoders.aqbc import angular_margins
 from cbe_bench.encoders.bilinear import sides
 from cbe_bench.encoders.sklsh import nearest_distances
 from cbe_bench.encoders.spectral import slowest_modes
-from cbe_bench.kernels import orthogonal, parallel
+from cbe_bench.kernels import parallel
+from cbe_bench.kernels.linalg import orthogonal
+from cbe_bench.kernels.linalg.principal import principal_directions
 from cbe_bench.kernels.nearest import top_k
-from cbe_bench.kernels.principal import principal_directions
 
 METHODS = ["aqbc", "bilinear-opt", "itq", "sh", "sklsh"]
 seeds = st.integers(0, 2**31 - 1)
@@ -85,7 +86,7 @@ def test_cross_products_and_sums_are_what_they_say_on_any_number_of_threads(rng)
 
 @pytest.mark.parametrize("n, d", [(200, 150), (150, 200), (150, 150), (2, 9), (9, 1)])
 def test_principal_directions_from_either_matrix(n, d, rng, monkeypatch):
-    monkeypatch.setattr("cbe_bench.kernels.principal._BLOCK_VALUES", 1 << 13)
+    monkeypatch.setattr("cbe_bench.kernels.linalg.principal._BLOCK_VALUES", 1 << 13)
     X = rng.standard_normal((n, d)) * np.linspace(2, 1, d) + 3
     mean, directions = principal_directions(X, 10)
     expected = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][: min(10, n - 1, d)]
@@ -289,7 +290,7 @@ def test_slowest_modes_are_the_smallest_of_all(ranges, count):
 
 
 @pytest.mark.parametrize("n_bits", [1, 10, 24, 60])
-def test_spectral_bits_are_waves_along_principal_directions(n_bits, X):
+def test_spectral_bits_are_eigenfunctions_along_principal_directions(n_bits, X):
     values = SpectralHashing(n_bits).fit(X[:40]).project(X)
     mean, W = principal_directions(X[:40], n_bits)
     V = (X - mean) @ W.T
@@ -306,18 +307,18 @@ def test_spectral_bits_are_waves_along_principal_directions(n_bits, X):
 def test_sklsh_is_a_shifted_wave_above_a_height(X):
     encoder = SKLSH(200, random_state=3).fit(X)
     for bit in (0, 1, 127, 128, 199):
-        w, b, t = encoder.waves_[bit].astype(np.float64), encoder.phases_[bit], encoder.heights_[bit]
+        w, b, t = encoder.weights_[bit].astype(np.float64), encoder.phases_[bit], encoder.thresholds_[bit]
         expected = [np.cos(np.dot(w, x) + b) + t for x in X]
         np.testing.assert_allclose(encoder.project(X)[:, bit], expected, atol=1e-6)
 
 
 def test_sklsh_draws_what_it_says(X):
     encoder = SKLSH(20_000, gamma=0.25, random_state=3).fit(X)
-    assert abs(encoder.waves_.var() - 0.25) < 0.005
+    assert abs(encoder.weights_.var() - 0.25) < 0.005
     assert 0 <= encoder.phases_.min() < 0.01 < 6.27 < encoder.phases_.max() <= 2 * np.pi + 1e-6
-    assert -1 <= encoder.heights_.min() < -0.99 < 0.99 < encoder.heights_.max() <= 1
+    assert -1 <= encoder.thresholds_.min() < -0.99 < 0.99 < encoder.thresholds_.max() <= 1
     assert abs(encoder.phases_.mean() - np.pi) < 0.05
-    assert abs(encoder.heights_.mean()) < 0.02
+    assert abs(encoder.thresholds_.mean()) < 0.02
 
 
 def test_sklsh_gamma_is_one_over_the_squared_mean_distance_of_neighbours(X):

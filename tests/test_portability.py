@@ -20,7 +20,7 @@ from cbe_bench.data.images.readers import StoredImages, store_images
 from cbe_bench.kernels import parallel
 from cbe_bench.kernels.asymmetric import AsymmetricQueries
 from cbe_bench.kernels.bits import pack_signs, unpack_signs
-from cbe_bench.kernels.products import ROUNDING, near_zero, paired_products, products, settle_signs
+from cbe_bench.kernels.linalg.products import ROUNDING, near_zero, paired_products, products, settle_signs
 
 
 def nearly_orthogonal(rng, n, m, d):

@@ -12,7 +12,7 @@ from cbe_bench.core.errors import InputError
 from cbe_bench.encoders import encoder_classes
 from cbe_bench.encoders.diagnostics import CodeWarning, constant_bits, equal_codes, mean_energy
 from cbe_bench.kernels.bits import pack_signs
-from cbe_bench.kernels.principal import principal_directions
+from cbe_bench.kernels.linalg.principal import principal_directions
 
 NAMES = list(encoder_classes())
 STEPS = [{"center": True}, {"threshold": "median"}, {"center": True, "threshold": "median"}, {"pca": True}]

@@ -3,12 +3,13 @@
 import importlib
 import logging
 import pkgutil
+import sys
 from typing import Any
 
 import click
 
 from cbe_bench import __version__
-from cbe_bench.core.errors import InputError
+from cbe_bench.core.errors import InputError, did_you_mean
 
 
 class _Verbs(click.Group):
@@ -22,6 +23,27 @@ class _Verbs(click.Group):
             return None
         command: click.Command = importlib.import_module(f"{__name__}.{name}").command
         return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Find the command of the first argument; an unknown one is answered with the nearest."""
+        known = self.list_commands(ctx)
+        if args[0] not in known:
+            raise InputError(f"unknown command {args[0]!r}; {did_you_mean(args[0], known)}")
+        return super().resolve_command(ctx, args)
+
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        """Run the program; bad usage ends it with one line and exit code 2."""
+        if not standalone_mode:
+            return super().main(*args, standalone_mode=False, **extra)  # type: ignore[call-overload]
+        try:
+            code = super().main(*args, standalone_mode=False, **extra)  # type: ignore[call-overload]
+        except click.Abort:
+            sys.exit(130)
+        except click.UsageError as error:
+            command = error.ctx.command_path if error.ctx else "cbe-bench"
+            click.echo(f"error: {error.format_message().rstrip('.')}; see {command} --help", err=True)
+            sys.exit(error.exit_code)
+        sys.exit(code if isinstance(code, int) else 0)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a verb; bad input ends it with one line and exit code 2."""
@@ -38,7 +60,7 @@ class _Verbs(click.Group):
         return ctx.exit(2)
 
 
-@click.command(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("cbe-bench", cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="cbe-bench")
 def main() -> None:
     """Binary codes from circulant matrices, and everything one would compare them with.

@@ -94,9 +94,10 @@ def run(
     from cbe_bench.cli._tables import show_verdicts
     from cbe_bench.core.resources import Resources
     from cbe_bench.core.results import FAILED, TIMEOUT
+    from cbe_bench.core.runner import plan
     from cbe_bench.evaluators.base import judge
     from cbe_bench.evaluators.configs import load_config
-    from cbe_bench.evaluators.run import job_of, opened, planned, run_experiment
+    from cbe_bench.evaluators.run import job_of, opened, run_experiment
 
     settings = load_config(config, scale, overrides)
     resources = Resources(threads, memory_limit)
@@ -104,7 +105,7 @@ def run(
         job = job_of(experiment, scale, out, typed, rerun=rerun, timeout=timeout)
         progress.message(experiment.headline)
         if dry_run:
-            progress.show_plan(planned(experiment, job), resources.memory_limit)
+            progress.show_plan(plan(experiment, job), resources.memory_limit)
             return
         make_folder(job.folder)
         with stoppable(progress.message):

@@ -1,4 +1,4 @@
-"""Files kept between runs in the user's cache directory, and files that appear whole or not at all."""
+"""Files cached between runs in the user's cache directory, and files that appear whole or not at all."""
 
 import logging
 import os
@@ -11,7 +11,7 @@ logger = logging.getLogger(__name__)
 
 
 def cache_directory() -> Path:
-    """Return where FFT plans, true neighbours and file hashes are kept (CBE_BENCH_CACHE overrides)."""
+    """Return where FFT plans, exact neighbours and file hashes are cached (CBE_BENCH_CACHE overrides)."""
     chosen = os.environ.get("CBE_BENCH_CACHE")
     if chosen:
         return Path(chosen)
@@ -20,13 +20,13 @@ def cache_directory() -> Path:
     return user_cache_path("cbe-bench")
 
 
-def remember(path: Path, content: bytes) -> None:
+def write_cache(path: Path, content: bytes) -> None:
     """Keep what can be computed again; where it cannot be written, it is lost with a warning."""
     try:
         with whole_file(path) as temporary:
             temporary.write_bytes(content)
     except OSError as error:
-        logger.warning("%s could not be kept for the next run: %s", path.name, error.strerror or error)
+        logger.warning("%s could not be cached for the next run: %s", path.name, error.strerror or error)
 
 
 @contextmanager

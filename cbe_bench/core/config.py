@@ -125,8 +125,8 @@ def validate(cls: type[BaseConfig], tree: dict[str, Any], path: Path | str) -> B
 
 
 def _one_line(error: ValidationError, cls: type[BaseModel], tree: dict[str, Any]) -> str:
-    """Write the first of pydantic's findings as key: found, allowed."""
-    first = error.errors()[0]
+    """Write the first of pydantic's findings, unknown keys before others, as key: found, allowed."""
+    first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
     key = ".".join(_names(first["loc"], tree))
     if first["type"] == "extra_forbidden":
         allowed = _model_at(cls, first["loc"][:-1]).model_fields

@@ -1,4 +1,4 @@
-"""Who follows a run: told what begins, how far it is, and how it ended."""
+"""Progress of a run: what begins, the fraction done, and how it ended."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol

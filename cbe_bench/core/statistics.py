@@ -1,4 +1,4 @@
-"""Confidence intervals: of a mean, of a difference, of a variance, of a share.
+"""Confidence intervals: of a mean, of a difference, of a variance, of a proportion.
 
 The interval of a variance rests on the kurtosis, the fourth central moment over the squared variance, so it holds for
 any distribution, not for Gaussian samples alone; it is made on a logarithmic scale, which keeps it positive and covers
@@ -23,7 +23,7 @@ def mean_interval(mean: ArrayLike, variance: ArrayLike, n: int, level: float = L
 def difference_error(values: ArrayLike, level: float = LEVEL) -> float:
     """Return half the interval of the difference of two row means of a table: methods in rows, seeds in columns.
 
-    A seed may shift all methods alike; what is left of the spread is pooled over methods (randomised blocks), for
+    A seed may shift all methods alike; the remaining variance is pooled over methods (randomised blocks), for
     two or three seeds tell too little of one pair. Of two methods it is Student's paired interval.
     """
     table = np.asarray(values, float)
@@ -51,12 +51,12 @@ def variance_interval(variance: ArrayLike, kurtosis: ArrayLike, n: int, level: f
 
 
 def share_interval(count: ArrayLike, n: int, level: float = LEVEL) -> Interval:
-    """Return Wilson's interval of a share, from how many of n samples belong to it."""
+    """Return Wilson's interval of a proportion, from how many of n samples belong to it."""
     z = norm.ppf((1 + level) / 2)
-    share = np.asarray(count) / n
-    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    return np.where(share == 0, 0.0, middle - half), np.where(share == 1, 1.0, middle + half)
+    proportion = np.asarray(count) / n
+    middle = (proportion + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * np.sqrt(proportion * (1 - proportion) / n + z**2 / (4 * n**2))
+    return np.where(proportion == 0, 0.0, middle - half), np.where(proportion == 1, 1.0, middle + half)
 
 
 TOGETHER = 0.99

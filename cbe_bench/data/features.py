@@ -1,6 +1,6 @@
 """Feature files: opened lazily, read by rows, never loaded whole.
 
-A source of features knows its size and reads any sorted set of rows as float32. Bad content is told when it is
+A source of features knows its size and reads any sorted set of rows as float32. Bad content is reported when it is
 read, with the rows that hold it.
 """
 
@@ -14,9 +14,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.core.cache import cache_directory, remember
+from cbe_bench.core.cache import cache_directory, write_cache
 from cbe_bench.core.errors import InputError
-from cbe_bench.kernels.products import squared_norms
+from cbe_bench.kernels.linalg.products import squared_norms
 
 Matrix = NDArray[np.float32]
 
@@ -118,12 +118,12 @@ def file_hash(path: Path) -> str:
     status = path.stat()
     identity = [str(path.resolve()), status.st_size, status.st_mtime_ns]
     name = hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:24]
-    kept = cache_directory() / "hashes" / name
-    if kept.is_file() and _is_sha256(known := kept.read_text()):
+    cached = cache_directory() / "hashes" / name
+    if cached.is_file() and _is_sha256(known := cached.read_text()):
         return known
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    remember(kept, digest.encode())
+    write_cache(cached, digest.encode())
     return digest
 
 

@@ -11,11 +11,11 @@ import io
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.core.cache import cache_directory, remember
+from cbe_bench.core.cache import cache_directory, write_cache
 from cbe_bench.data.features import Matrix
 from cbe_bench.data.view import DatasetView, Tick
+from cbe_bench.kernels.linalg.products import squared_distances, squared_norms
 from cbe_bench.kernels.parallel import for_slices
-from cbe_bench.kernels.products import squared_distances, squared_norms
 
 _QUERIES_AT_ONCE = 128
 
@@ -39,7 +39,7 @@ def exact_neighbours(data: DatasetView, k: int, tick: Tick | None = None) -> NDA
     found = _search(data, k, tick)
     stream = io.BytesIO()
     np.save(stream, found)
-    remember(path, stream.getvalue())
+    write_cache(path, stream.getvalue())
     return found
 
 

@@ -92,11 +92,11 @@ def make_split(
         asked, order = others + rng.permutation(own_queries)[:queries], rng.permutation(others)
     else:
         asked, order = np.split(rng.permutation(n_rows), [queries])
-    kept = order[:database]
+    chosen = order[:database]
     return Split(
         queries=np.sort(asked),
-        database=np.sort(kept),
-        train_positions=np.sort(rng.choice(len(kept), min(train, len(kept)), replace=False)),
+        database=np.sort(chosen),
+        train_positions=np.sort(rng.choice(len(chosen), min(train, len(chosen)), replace=False)),
     )
 
 

@@ -41,15 +41,15 @@ _DECAY = 0.4
 """The strength of the i-th part of a description is i to minus this."""
 _CLASSES = 100
 _CLASS_SHARE = 0.3
-"""Share of the variance of descriptions that lies between classes."""
+"""Fraction of the variance of descriptions that lies between classes."""
 _SHOWN = 0.41
-"""Share of visual words an image shows."""
+"""Fraction of visual words an image shows."""
 _WORD_BIAS = 0.335
 """How much words differ in how often they are shown."""
 _IMAGE_BIAS = 0.156
 """How much images differ in how many words they show."""
 _DESCRIBED = 0.7
-"""Share of the variance of what an image shows that its description explains."""
+"""Fraction of the variance of what an image shows that its description explains."""
 _NOISE = 1.05
 """Strength of what is not explained in the residuals, relative to what is."""
 

@@ -118,7 +118,7 @@ class CirculantStatistics:
     def _totals(self, rows: Rows, n_rows: int, wanted: Wanted, spectra: Spectra) -> Totals:
         """Add up the sums of all blocks of rows, some blocks at once, in their order."""
         n1, _ = self._shape
-        blocks, some = _blocks(n_rows, self.d), _blocks_at_once(self.d)
+        blocks, some = _blocks(n_rows, self.d), _blocks_at_once(self.d, thread_count())
         side_by_side = min(some, max(1, len(blocks)))
         sums = Sums(
             np.zeros((side_by_side, n1 if wanted.powers else 0, self._row // 2), np.float32),
@@ -173,9 +173,9 @@ def _blocks(n_rows: int, d: int) -> list[slice]:
     return [slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]
 
 
-def _blocks_at_once(d: int) -> int:
+def _blocks_at_once(d: int, n_threads: int) -> int:
     """Return how many blocks are summed at the same time."""
-    return thread_count() * (8 if d <= _MANY_BLOCKS else 1)
+    return n_threads * (8 if d <= _MANY_BLOCKS else 1)
 
 
 def spectrum_cache_bytes(memory_limit: int) -> int:
@@ -183,9 +183,9 @@ def spectrum_cache_bytes(memory_limit: int) -> int:
     return min(_CACHED_BYTES, memory_limit // 8)
 
 
-def statistics_bytes(d: int, n_rows: int, cache_bytes: int, *, pairs: bool) -> int:
+def statistics_bytes(d: int, n_rows: int, cache_bytes: int, n_threads: int, *, pairs: bool) -> int:
     """Estimate the bytes that statistics, also of pairs of rows, take beside the rows, in single precision."""
     length = d + 2 * LANES * (1 + d // LANES**2)
-    sums, scratch = 12 * length * (_blocks_at_once(d) + 4), 20 * length * thread_count()
-    differences = 12 * max(_MOST_VALUES, 2 * d) * thread_count() if pairs else 0  # and the two rows of each
+    sums, scratch = 12 * length * (_blocks_at_once(d, n_threads) + 4), 20 * length * n_threads
+    differences = 12 * max(_MOST_VALUES, 2 * d) * n_threads if pairs else 0  # and the two rows of each
     return sums + scratch + differences + min(cache_bytes, 4 * d * (n_rows + 1)) + 100 * length

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from cbe_bench.kernels.hadamard import transform
 from cbe_bench.kernels.memory import aligned_empty
-from cbe_bench.kernels.output import Output, Signs, Values, part_of, row_of, write_row
-from cbe_bench.kernels.parallel import for_slices, share_of, slices
+from cbe_bench.kernels.output import Output, Signs, Values, is_output, part_of, write_row
+from cbe_bench.kernels.parallel import for_slices, slice_size, slices
 from cbe_bench.kernels.simd.calls import take
 from cbe_bench.kernels.simd.vector import LANES, Vector, inline, load, store
 
@@ -74,21 +74,9 @@ def _multiply_groups(groups: NDArray, lanes: int, matrix: SparseMatrix, out: Out
 
     def work(some: slice) -> None:
         sums, line = aligned_empty((height * lanes,), groups.dtype), np.empty(height, groups.dtype)
-        for task in range(some.start, some.stop):
-            block, group = divmod(task, len(groups))
-            rows = slice(block * height, min((block + 1) * height, n_rows))
-            vectors = slice(group * lanes, (group + 1) * lanes)
-            _multiply_block(SparseMatrix(matrix.columns[rows], matrix.entries[rows]), groups[group], lanes, sums)
-            _write(sums, lanes, line[: rows.stop - rows.start], _columns_of(part_of(out, vectors), rows))
+        _multiply_tasks(matrix, groups, lanes, some.start, some.stop, sums, line, out)
 
-    for_slices(work, tasks, share_of(tasks, 1))
-
-
-def _columns_of(out: Output, columns: slice) -> Output:
-    """Return the output of some columns, the first of them a multiple of eight."""
-    if isinstance(out, Values):
-        return Values(out.array[:, columns])
-    return Signs(out.array[:, columns.start // 8 : -(-columns.stop // 8)], columns.stop - columns.start)
+    for_slices(work, tasks, slice_size(tasks, 1))
 
 
 def _transformed_groups(X: NDArray, signs: NDArray[np.int8], lanes: int) -> NDArray:
@@ -98,11 +86,17 @@ def _transformed_groups(X: NDArray, signs: NDArray[np.int8], lanes: int) -> NDAr
 
     def work(some: slice) -> None:
         rows = aligned_empty((lanes, length), X.dtype)
-        for group in range(some.start, some.stop):
-            _transform_group(X[group * lanes : (group + 1) * lanes], signs, rows, groups[group])
+        _transform_groups(X, signs, rows, groups, some.start, some.stop)
 
     for_slices(work, len(groups), 1)
     return groups
+
+
+@njit(nogil=True, cache=True)
+def _transform_groups(X, signs, rows, groups, first, last):  # type: ignore[no-untyped-def]
+    lanes = rows.shape[0]
+    for group in range(first, last):
+        _transform_group(X[group * lanes : (group + 1) * lanes], signs, rows, groups[group])
 
 
 @njit(nogil=True, cache=True)
@@ -174,10 +168,27 @@ def _multiply_block(matrix, y, lanes, sums):  # type: ignore[no-untyped-def]
                 store(sums, row * LANES, total)
 
 
+def _columns_of_row(out, i, first, last):  # type: ignore[no-untyped-def]
+    """Return the output of columns first..last-1 of row i; the first is a multiple of eight."""
+    raise NotImplementedError("for compiled code only")
+
+
+@overload(_columns_of_row, jit_options={"forceinline": True})
+def _columns_of_row_of_either(out, i, first, last):  # type: ignore[no-untyped-def]
+    if is_output(out, Signs):
+        return lambda out, i, first, last: Signs(out.array[i, first // 8 : (last + 7) // 8], last - first)
+    return lambda out, i, first, last: Values(out.array[i, first:last])
+
+
 @njit(nogil=True, cache=True)
-def _write(sums, lanes, line, out):  # type: ignore[no-untyped-def]
-    """Write the values of some rows of P for each vector of a group."""
-    for i in range(out.array.shape[0]):
-        for row in range(line.shape[0]):
-            line[row] = sums[row * lanes + i]
-        write_row(row_of(out, i), line)
+def _multiply_tasks(matrix, groups, lanes, first, last, sums, line, out):  # type: ignore[no-untyped-def]
+    """Do some tasks: each multiplies a group of vectors by a block of rows of P and writes the values."""
+    n_rows, height = matrix.columns.shape[0], line.shape[0]
+    for task in range(first, last):
+        block, group = divmod(task, groups.shape[0])
+        begin, end = block * height, min((block + 1) * height, n_rows)
+        _multiply_block(SparseMatrix(matrix.columns[begin:end], matrix.entries[begin:end]), groups[group], lanes, sums)
+        for i in range(min(lanes, out.array.shape[0] - group * lanes)):
+            for row in range(end - begin):
+                line[row] = sums[row * lanes + i]
+            write_row(_columns_of_row(out, group * lanes + i, begin, end), line)

@@ -6,7 +6,7 @@ every other below it: adding u to s values of sum S pays off if u > S (sqrt(1 + 
 u > S (1 - sqrt(1 - 1/s)), and S / 2s lies between. So the code is the sign of v less half that mean. (Where no value is
 positive, the largest alone is taken.)
 
-Learning raises sum_i (b_i / |b_i|).(R' x_i), over the codes and over R with R' R = I, in turns, each exactly:
+Learning raises sum_i (b_i / |b_i|).(R' x_i), over the codes and over R with R' R = I, alternately, each exactly:
 R = polar(X' (b_i / |b_i|)). Meant for data without negative values, such as counts, compared by angle.
 
 Codes depend on sums over whole vectors, so one rounding more or less can change every bit that follows: everything is
@@ -22,7 +22,7 @@ from cbe_bench.encoders.base import N_TRAIN, register
 from cbe_bench.encoders.rotation import LearnedRotation
 from cbe_bench.encoders.state import Field, Shapes
 from cbe_bench.kernels.bits import Codes
-from cbe_bench.kernels.orthogonal import cross_products, polar, random_orthonormal
+from cbe_bench.kernels.linalg.orthogonal import cross_products, polar, random_orthonormal
 from cbe_bench.kernels.parallel import for_slices
 
 
@@ -50,7 +50,7 @@ class AQBC(LearnedRotation):
     n_bits : int or None
         Bits of a code; None means as many as there are features.
     n_iter : int
-        Rounds of learning; fewer if the codes no longer change.
+        Iterations; fewer if the codes no longer change.
     random_state : int, RandomState or None
         Decides where learning starts: random orthonormal columns.
 

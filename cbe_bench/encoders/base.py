@@ -23,7 +23,7 @@ from cbe_bench.encoders.inputs import check_rows, in_slices
 from cbe_bench.encoders.registry import register
 from cbe_bench.encoders.state import Field, Shapes
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, unpack_signs
-from cbe_bench.kernels.parallel import slices
+from cbe_bench.kernels.parallel import slices, threads
 
 __all__ = ["ENCODE_VALUES", "N_TRAIN", "Encoder", "child_rng", "register", "seed_of"]
 
@@ -177,9 +177,10 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         CodeWarning
             If the codes of the training set are poor, such as those with constant bits.
         """
-        X = self._fit_parameters(X, y)
-        if self.data_dependent:
-            warn_of_problems(self, X)
+        with threads(self.resources.threads):
+            X = self._fit_parameters(X, y)
+            if self.data_dependent:
+                warn_of_problems(self, X)
         return self
 
     def _fit_parameters(self, X: NDArray, y: Any) -> NDArray:
@@ -198,7 +199,8 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         checked = self._checked(X)
         if len(checked) == 0:
             return np.empty((0, self.n_bits_), checked.dtype)
-        values = self._project(checked)
+        with threads(self.resources.threads):
+            values = self._project(checked)
         if getattr(X, "dtype", None) == np.float32:  # computed in double precision if X is very large or small
             with np.errstate(over="ignore"):
                 values = values.astype(np.float32, copy=False)
@@ -218,13 +220,12 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         -------
         uint8 array of shape (n, ceil(n_bits / 8))
         """
-        if not check_input:
-            return self._encode(X)
-        parts = in_slices(X)
+        parts = in_slices(X) if check_input else None
         if parts is not None:
             return np.concatenate([self.encode(X[part]) for part in parts])
-        X = self._checked(X)
-        return self._encode(X) if len(X) else np.empty((0, code_bytes(self.n_bits_)), np.uint8)
+        with threads(self.resources.threads):
+            X = self._checked(X) if check_input else X
+            return self._encode(X) if len(X) else np.empty((0, code_bytes(self.n_bits_)), np.uint8)
 
     def transform(self, X: NDArray) -> NDArray[np.int8]:
         """Return the codes as an (n, n_bits) array of -1 and +1."""

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from cbe_bench.encoders.base import ENCODE_VALUES, N_TRAIN, Encoder, register
 from cbe_bench.encoders.state import Field, Shapes, index_field
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, unpack_signs
-from cbe_bench.kernels.orthogonal import BLOCKS_AT_ONCE, polar, sum_over_blocks
-from cbe_bench.kernels.parallel import for_slices, thread_count
+from cbe_bench.kernels.linalg.orthogonal import BLOCKS_AT_ONCE, polar, sum_over_blocks
+from cbe_bench.kernels.parallel import for_slices
 
 _TASK_VALUES = 1 << 20
 _LEARNING_VALUES = 1 << 18
@@ -149,7 +149,7 @@ class BilinearRand(Encoder):
         (d1, d2), shapes = sides(n_features), self.shapes(n_features)
         matrices = sum(c1 * d1 + c2 * d2 for c1, c2 in shapes)
         products = sum(c1 * (c2 + d2) for c1, c2 in shapes) / n_features  # for each value of X
-        tasks = 4 * max(_TASK_VALUES, n_features) * (1 + products) * thread_count()
+        tasks = 4 * max(_TASK_VALUES, n_features) * (1 + products) * self.resources.n_threads
         return int(4 * matrices + 8 * n_features + tasks) + 5 * max(ENCODE_VALUES, self.bits(n_features))
 
     def cost_estimate(self, n_features: int) -> float:
@@ -241,5 +241,5 @@ class BilinearOpt(BilinearRand):
         shapes, (d1, d2) = self.shapes(n_features), sides(n_features)
         codes = n_train * max(code_bytes(c1 * c2) for c1, c2 in shapes)
         sums = 4 * (BLOCKS_AT_ONCE + 8) * max(max(c1 * d1, c2 * d2) for c1, c2 in shapes)
-        learning = codes + sums + 16 * _LEARNING_VALUES * thread_count()
+        learning = codes + sums + 16 * _LEARNING_VALUES * self.resources.n_threads
         return max(super().memory_bytes(n_features, n_train), learning)

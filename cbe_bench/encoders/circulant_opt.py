@@ -1,6 +1,6 @@
 """Learned circulant embedding: r is fitted to its own codes.
 
-With X the learning rows, sign flips applied, and R = circ(r), the codes B and r minimise
+With X the training set, sign flips applied, and R = circ(r), the codes B and r minimise
 
     ||B - X R'||^2 + lam ||R R' - I||^2
 
@@ -53,15 +53,15 @@ class CBEOpt(CirculantEncoder):
     lam : float
         Weight of orthogonality, above zero; infinity makes R orthogonal.
     mu : float
-        Weight of the pairs; zero learns without any, whatever labels there are.
+        Weight of the pairs; zero ignores pairs and labels.
     n_pairs : int or None
         Pairs drawn from labels, half of them similar; None means as many as there are rows.
     max_iter : int
-        Turns at most.
+        Iterations at most.
     tol : float
-        A turn that lowers the objective by less than this share of it is the last.
+        An iteration that lowers the objective by less than this fraction of it is the last.
     random_state : int, RandomState or None
-        Decides the r to begin with, the signs, and the pairs that are drawn.
+        Decides the initial r, the signs, and the pairs that are drawn.
 
     Attributes
     ----------
@@ -70,9 +70,9 @@ class CBEOpt(CirculantEncoder):
     signs_ : int8 array of shape (blocks, d)
         The sign flips of each block.
     objective_ : float64 array
-        The objective to begin with and after each turn, summed over the blocks.
+        The objective at the start and after each iteration, summed over the blocks.
     n_iter_ : int
-        Turns it took, of the block that took most.
+        Iterations of the block that took most.
     """
 
     good_for = "the first choice with a training set: long vectors and long codes, O(d log d) time, O(d) memory"
@@ -139,7 +139,7 @@ class CBEOpt(CirculantEncoder):
         d = X.shape[1]
         blocks = self._blocks(d)
         self.r_, self.signs_ = np.empty((blocks, d), np.float32), np.empty((blocks, d), np.int8)
-        courses, scale = [], self._scale(X)
+        histories, scale = [], self._scale(X)
         for block in range(blocks):
             child = child_rng(rng, block)
             start = np.fft.rfft(np.asarray(child.standard_normal(d, dtype=np.float32), np.float64))
@@ -147,11 +147,11 @@ class CBEOpt(CirculantEncoder):
             n_bits = min(d, self.n_bits_ - block * d)
             statistics = CirculantStatistics(X, self.signs_[block] * scale, n_bits, self._cache(), self._stride(d))
             weights = self._pair_weights(statistics, len(X), pairs)
-            spectrum, course = self._take_turns(statistics, scale, start, weights)
+            spectrum, history = self._minimise(statistics, scale, start, weights)
             self.r_[block] = np.fft.irfft(spectrum, n=d)
-            courses.append(course)
-        self.n_iter_ = max(map(len, courses)) - 1
-        self.objective_ = np.sum([np.pad(c, (0, self.n_iter_ + 1 - len(c)), mode="edge") for c in courses], axis=0)
+            histories.append(history)
+        self.n_iter_ = max(map(len, histories)) - 1
+        self.objective_ = np.sum([np.pad(c, (0, self.n_iter_ + 1 - len(c)), mode="edge") for c in histories], axis=0)
         self._products: dict[str, list] = {}
 
     def _scale(self, X: NDArray) -> float:
@@ -169,7 +169,7 @@ class CBEOpt(CirculantEncoder):
         similar, dissimilar = (statistics.difference_powers(kind) for kind in pairs)
         return self.mu * n_rows / pairs.number * (similar - dissimilar)
 
-    def _take_turns(
+    def _minimise(
         self, statistics: CirculantStatistics, scale: float, z: NDArray[np.complex128], weights: float | NDArray
     ) -> tuple[NDArray[np.complex128], list[float]]:
         """Minimise from the spectrum z on; return the last spectrum and the objective history.
@@ -180,17 +180,17 @@ class CBEOpt(CirculantEncoder):
             z = best_spectrum(np.zeros(len(z)), z, z, np.inf, statistics.d)
         m, c = statistics.first(z / _power_of_two(z))
         m, c = (m + weights) / scale**2, c / scale
-        course = [objective(z, m, c, self.lam, statistics.d, statistics.n_signs)]
-        for turn in range(self.max_iter):
-            if turn > 0:
+        history = [objective(z, m, c, self.lam, statistics.d, statistics.n_signs)]
+        for iteration in range(self.max_iter):
+            if iteration > 0:
                 before, c = c, statistics.correlations(z / _power_of_two(z)) / scale
                 if np.array_equal(before, c):  # no sign has changed, so nothing ever will
                     break
             z = best_spectrum(m, c, z, self.lam, statistics.d)
-            course.append(objective(z, m, c, self.lam, statistics.d, statistics.n_signs))
-            if course[-2] - course[-1] <= self.tol * abs(course[-2]):
+            history.append(objective(z, m, c, self.lam, statistics.d, statistics.n_signs))
+            if history[-2] - history[-1] <= self.tol * abs(history[-2]):
                 break
-        return z, course
+        return z, history
 
     def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
         learned = {"objective_": Field("f8", (None,)), "n_iter_": Field("i8", (), 0)}
@@ -199,7 +199,7 @@ class CBEOpt(CirculantEncoder):
     def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""
         return super().memory_bytes(n_features, n_train) + statistics_bytes(
-            n_features, n_train, self._cache(), pairs=self.mu > 0
+            n_features, n_train, self._cache(), self.resources.n_threads, pairs=self.mu > 0
         )
 
     def _cache(self) -> int:

@@ -18,7 +18,7 @@ from cbe_bench.encoders.state import Field, Shapes, index_field, sign_field
 from cbe_bench.kernels.bits import Codes, code_bytes
 from cbe_bench.kernels.hadamard import padded_length
 from cbe_bench.kernels.output import Signs, Values
-from cbe_bench.kernels.parallel import available_cores, for_slices
+from cbe_bench.kernels.parallel import for_slices
 from cbe_bench.kernels.simd.vector import LANES
 
 _TILE_BITS = 64
@@ -108,7 +108,7 @@ class FJLT(Encoder):
         """Estimate the bytes needed to fit and to encode beside input and output."""
         length = padded_length(n_features)
         matrix = self.bits(n_features) * self.row_entries(n_features) * (4 + _column_type(length).itemsize)
-        vectors = 8 * length * (chunk_rows(length) + LANES * available_cores())
+        vectors = 8 * length * (chunk_rows(length) + LANES * self.resources.n_threads)
         return matrix + vectors + 32 * length + (1 << 20)
 
     def cost_estimate(self, n_features: int) -> float:

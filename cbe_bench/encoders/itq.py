@@ -1,7 +1,7 @@
 """Iterative quantisation: principal components, rotated so that they lie close to the corners of a cube.
 
-V holds the centred learning set along its k principal directions. The error ||B - V R||^2 of replacing V R by its
-signs B is lowered in turns, by B = sign(V R) and by R = polar(B' V)', each exact while the other is held. With more
+V holds the centred training set along its k principal directions. The error ||B - V R||^2 of replacing V R by its
+signs B is lowered alternately, by B = sign(V R) and by R = polar(B' V)', each exact for the other fixed. With more
 bits than directions in which the training set varies, R is a wide matrix with orthonormal rows. Learning is in double
 precision: a sign that rounding flips would change all that follows.
 """
@@ -17,9 +17,9 @@ from cbe_bench.encoders.base import N_TRAIN, register
 from cbe_bench.encoders.rotation import LearnedRotation
 from cbe_bench.encoders.state import Field, Shapes
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, unpack_signs
-from cbe_bench.kernels.orthogonal import cross_products, polar, random_orthonormal
+from cbe_bench.kernels.linalg.orthogonal import cross_products, polar, random_orthonormal
+from cbe_bench.kernels.linalg.principal import centred_products, principal_directions
 from cbe_bench.kernels.parallel import for_slices
-from cbe_bench.kernels.principal import centred_products, principal_directions
 
 
 @register("itq")
@@ -31,7 +31,7 @@ class ITQ(LearnedRotation):
     n_bits : int or None
         Bits of a code; None means as many as there are features.
     n_iter : int
-        Rounds of learning; fewer if the codes no longer change.
+        Iterations; fewer if the codes no longer change.
     random_state : int, RandomState or None
         Decides the rotation that learning starts from.
 

@@ -3,7 +3,7 @@
 The unstructured method the others are measured against. A costs 4 k d bytes (2.6 GB at k = d = 25,600), so its
 rows are drawn in tiles, each from its own seed: the matrix is the same whether it is kept or made anew for every
 batch, and the code of fewer bits begins the code of more. Signs are settled in double precision where single precision
-leaves them open (`kernels.products`), so codes do not depend on batches, groups, threads or the processor.
+leaves them open (`kernels.linalg.products`), so codes do not depend on batches, groups, threads or the processor.
 """
 
 from collections.abc import Iterator
@@ -16,8 +16,8 @@ from cbe_bench.core.errors import InputError
 from cbe_bench.encoders.base import N_TRAIN, Encoder, register, seed_of
 from cbe_bench.encoders.state import Field, Shapes
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs
+from cbe_bench.kernels.linalg.products import products, settle_signs
 from cbe_bench.kernels.parallel import for_slices, slices, thread_count
-from cbe_bench.kernels.products import products, settle_signs
 from cbe_bench.kernels.random import fill_gaussian
 
 _TILE_BITS = 128
@@ -157,7 +157,7 @@ class LSH(Encoder):
     def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""
         matrix, n_bits = self._matrix_bytes(n_features), self.bits(n_features)
-        values = min(_MOST_ROWS * n_bits, _VALUES) * thread_count()  # of the slice that each thread multiplies
+        values = min(_MOST_ROWS * n_bits, _VALUES) * self.resources.n_threads  # of each thread
         return (matrix if self._stores(n_features) else min(matrix, _GROUP_BYTES)) + 5 * _VALUES + 4 * values
 
     def cost_estimate(self, n_features: int) -> float:

@@ -16,8 +16,8 @@ from cbe_bench.encoders.base import N_TRAIN
 from cbe_bench.encoders.state import Field, Shapes
 from cbe_bench.encoders.wrapper import Wrapper
 from cbe_bench.kernels.bits import Codes, code_bytes
+from cbe_bench.kernels.linalg.principal import centred_products, principal_directions
 from cbe_bench.kernels.parallel import slices
-from cbe_bench.kernels.principal import centred_products, principal_directions
 
 _VALUES = 1 << 23
 """Principal components held at once while encoding."""

@@ -34,9 +34,9 @@ from cbe_bench.encoders.making import make_encoder
 from cbe_bench.kernels.bits import Codes
 from cbe_bench.kernels.grid import grid_codes, integer_products, plane_sums, real_products
 from cbe_bench.kernels.hadamard import padded_length
-from cbe_bench.kernels.orthogonal import random_orthonormal
+from cbe_bench.kernels.linalg.orthogonal import random_orthonormal
+from cbe_bench.kernels.linalg.principal import centred_products, principal_directions
 from cbe_bench.kernels.parallel import slices
-from cbe_bench.kernels.principal import centred_products, principal_directions
 
 ROTATIONS = ("circulant", "hadamard", "dense")
 METRICS = ("ip", "l2")

@@ -8,13 +8,12 @@ edit. Another package does the same and names the class in its entry points::
 """
 
 import importlib
-import logging
 import pkgutil
 from collections.abc import Callable
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, TypeVar
 
 from cbe_bench.core.errors import InputError, did_you_mean
+from cbe_bench.core.plugins import load_plugins
 
 if TYPE_CHECKING:
     from cbe_bench.encoders.base import Encoder
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 ENTRY_POINTS = "cbe_bench.encoders"
 REGISTRY: dict[str, type["Encoder"]] = {}
 AnyEncoder = TypeVar("AnyEncoder", bound=type["Encoder"])
-
-logger = logging.getLogger(__name__)
 
 
 def register(name: str) -> Callable[[AnyEncoder], AnyEncoder]:
@@ -40,13 +37,13 @@ def register(name: str) -> Callable[[AnyEncoder], AnyEncoder]:
 
 
 def encoder_classes() -> dict[str, type["Encoder"]]:
-    """Return the classes of all methods by name: looked up anew, so that what was added since is found."""
+    """Return the classes of all methods by name, those of packages installed meanwhile included."""
     package = importlib.import_module("cbe_bench.encoders")
     for module in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"{package.__name__}.{module.name}")
-    for entry in entry_points(group=ENTRY_POINTS):
-        if entry.name not in REGISTRY:
-            _load(entry.name, entry.load)
+    for name, cls in load_plugins(ENTRY_POINTS).items():
+        if name not in REGISTRY:
+            register(name)(cls)
     return dict(sorted(REGISTRY.items()))
 
 
@@ -64,13 +61,3 @@ def encoder_class(name: str) -> type["Encoder"]:
     if name not in classes:
         raise InputError(f"unknown encoder {name!r}; {did_you_mean(name, classes)}")
     return classes[name]
-
-
-def _load(name: str, load: Callable[[], type["Encoder"]]) -> None:
-    """Load the class of an entry point; one that cannot be loaded is skipped with a warning."""
-    try:
-        cls = load()
-        if name not in REGISTRY:
-            register(name)(cls)
-    except Exception as error:
-        logger.warning("encoder %r of another package could not be loaded: %s", name, error)

@@ -1,4 +1,4 @@
-"""What methods that learn a rotation in rounds share: its number of rounds, and at most as many bits as features."""
+"""Methods that learn a rotation by alternating minimisation: its iterations, and at most as many bits as features."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ _TASK_VALUES = 1 << 19
 
 
 class LearnedRotation(Encoder):
-    """Codes from a rotation that is improved in turns with the codes of the training set."""
+    """Codes from a rotation that is improved alternately with the codes of the training set."""
 
     data_dependent = True
 
@@ -25,5 +25,5 @@ class LearnedRotation(Encoder):
             raise InputError(f"{self.name}: n_bits = {self.n_bits}; at most the number of features, {n_features}")
 
     def _task_rows(self) -> int:
-        """Return how many rows are worth a task."""
+        """Return the number of rows of a task."""
         return max(32, _TASK_VALUES // self.n_bits_)

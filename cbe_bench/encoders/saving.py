@@ -24,7 +24,7 @@ from cbe_bench.encoders.base import Encoder
 from cbe_bench.encoders.making import make_encoder
 from cbe_bench.encoders.state import Field
 
-SCHEMA = 2
+SCHEMA = 3
 _HEAD, _CHECKSUM = "__head__", "__sha256__"
 _KEYS = {"format", "schema", "encoder", "params", "state"}
 _FORMAT = "cbe-bench encoder"

@@ -1,4 +1,4 @@
-"""Shift-invariant kernel hashing: random waves, cut at random heights.
+"""Shift-invariant kernel hashing: random cosine features, compared with random thresholds.
 
 Bit = [cos(w.x + b) + t >= 0] with w ~ N(0, gamma I), b ~ U[0, 2 pi] and t ~ U[-1, 1]. The expected Hamming distance is
 a function of the Gaussian kernel exp(-gamma |x - y|^2 / 2) alone, so gamma says which distances the code resolves: by
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from cbe_bench.core.errors import InputError
 from cbe_bench.encoders.base import N_TRAIN, Encoder, child_rng, register
 from cbe_bench.encoders.state import Field, Shapes
+from cbe_bench.kernels.linalg.products import ROUNDING, near_zero, paired_products, squared_distances, squared_norms
 from cbe_bench.kernels.parallel import for_slices
-from cbe_bench.kernels.products import ROUNDING, near_zero, paired_products, squared_distances, squared_norms
 
 _TILE_BITS = 128
 """Bits drawn from one seed."""
@@ -28,7 +28,7 @@ _LARGEST_EXPONENT = 125
 
 @register("sklsh")
 class SKLSH(Encoder):
-    """Signs of random waves above random heights.
+    """Signs of random cosine features plus random thresholds.
 
     Parameters
     ----------
@@ -38,15 +38,15 @@ class SKLSH(Encoder):
         Variance of the entries of w; None means one over the squared mean distance of nearest neighbours, measured
         from some rows of the training set.
     random_state : int, RandomState or None
-        Decides the waves, the heights, and the rows that distances are measured from.
+        Decides w, b and t, and the rows that distances are measured from.
 
     Attributes
     ----------
     gamma_ : float
         The variance of the entries of w.
-    waves_ : float32 array of shape (n_bits rounded up to whole tiles, d)
+    weights_ : float32 array of shape (n_bits rounded up to whole tiles, d)
         The vectors w.
-    phases_, heights_ : float32 arrays of shape (n_bits rounded up to whole tiles,)
+    phases_, thresholds_ : float32 arrays of shape (n_bits rounded up to whole tiles,)
         The numbers b and t.
     """
 
@@ -77,17 +77,17 @@ class SKLSH(Encoder):
                 f"{self.name}: gamma = {self.gamma_:.3g} is out of reach; scale the training set to about 1"
             )
         tiles = -(-self.n_bits_ // _TILE_BITS)
-        self.waves_ = np.empty((tiles * _TILE_BITS, X.shape[1]), np.float32)
-        self.phases_, self.heights_ = np.empty((2, tiles * _TILE_BITS), np.float32)
+        self.weights_ = np.empty((tiles * _TILE_BITS, X.shape[1]), np.float32)
+        self.phases_, self.thresholds_ = np.empty((2, tiles * _TILE_BITS), np.float32)
 
         def draw(part: slice) -> None:
             for tile in range(part.start, part.stop):
                 child = child_rng(rng, 1 + tile)
                 bits = slice(tile * _TILE_BITS, (tile + 1) * _TILE_BITS)
-                child.standard_normal(out=self.waves_[bits], dtype=np.float32)
-                self.waves_[bits] *= np.float32(np.sqrt(self.gamma_))
+                child.standard_normal(out=self.weights_[bits], dtype=np.float32)
+                self.weights_[bits] *= np.float32(np.sqrt(self.gamma_))
                 self.phases_[bits] = child.uniform(0, 2 * np.pi, _TILE_BITS)
-                self.heights_[bits] = child.uniform(-1, 1, _TILE_BITS)
+                self.thresholds_[bits] = child.uniform(-1, 1, _TILE_BITS)
 
         for_slices(draw, tiles, 1)
 
@@ -104,29 +104,29 @@ class SKLSH(Encoder):
 
     def _project(self, X: NDArray) -> NDArray:
         out = np.empty((len(X), self.n_bits_), X.dtype)
-        waves, phases, heights = (
-            v[: self.n_bits_].astype(X.dtype, copy=False) for v in (self.waves_, self.phases_, self.heights_)
+        weights, phases, thresholds = (
+            v[: self.n_bits_].astype(X.dtype, copy=False) for v in (self.weights_, self.phases_, self.thresholds_)
         )
         norm = np.sqrt(self.gamma_) * (np.sqrt(X.shape[1]) + 8)  # no w is longer
 
         def project(part: slice) -> None:
-            values = X[part] @ waves.T
+            values = X[part] @ weights.T
             values += phases
             np.cos(values, out=values)
-            values += heights
+            values += thresholds
             if X.dtype == np.float32:  # settle the signs that rounding leaves open
                 rows, bits = near_zero(values, ROUNDING * (np.sqrt(squared_norms(X[part])) * norm + 2 * np.pi)[:, None])
-                angles = paired_products(X[part], waves, rows, bits) + phases[bits]
-                values[rows, bits] = np.cos(angles) + heights[bits]
+                angles = paired_products(X[part], weights, rows, bits) + phases[bits]
+                values[rows, bits] = np.cos(angles) + thresholds[bits]
             out[part] = values
 
-        for_slices(project, len(X), max(32, _TASK_VALUES // len(waves)), blas=True)
+        for_slices(project, len(X), max(32, _TASK_VALUES // len(weights)), blas=True)
         return out
 
     def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
         rows = -(-self.bits(n_features) // _TILE_BITS) * _TILE_BITS
-        fields = {"waves_": Field("f4", (rows, n_features)), "gamma_": Field("f8", (), 0)}
-        fields |= dict.fromkeys(("phases_", "heights_"), Field("f4", (rows,)))
+        fields = {"weights_": Field("f4", (rows, n_features)), "gamma_": Field("f8", (), 0)}
+        fields |= dict.fromkeys(("phases_", "thresholds_"), Field("f4", (rows,)))
         return super()._state_fields(n_features, shapes) | fields
 
     def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:

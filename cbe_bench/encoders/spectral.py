@@ -1,8 +1,8 @@
-"""Spectral hashing: the slowest waves along principal directions of the data.
+"""Spectral hashing: the slowest eigenfunctions along principal directions of the data.
 
-On a box of uniformly distributed data the graph Laplacian's eigenfunctions are products of waves; those that vary
+On a box of uniformly distributed data the graph Laplacian's eigenfunctions are products of cosines; those that vary
 along one direction i, of range R_i, are cos(j pi (v - min_i) / R_i) with eigenvalues (j pi / R_i)^2, j = 1, 2, ...
-The code holds the signs of the k waves of smallest eigenvalue: long directions give several bits, short ones none.
+The code holds the signs of the k of smallest eigenvalue: long directions give several bits, short ones none.
 Nothing is drawn: the training set decides everything.
 """
 
@@ -15,29 +15,29 @@ from numpy.typing import NDArray
 from cbe_bench.core.errors import InputError
 from cbe_bench.encoders.base import N_TRAIN, Encoder, register
 from cbe_bench.encoders.state import Field, Shapes, index_field
+from cbe_bench.kernels.linalg.principal import centred_products, principal_directions
+from cbe_bench.kernels.linalg.products import ROUNDING, near_zero, paired_products, squared_norms
 from cbe_bench.kernels.parallel import for_slices
-from cbe_bench.kernels.principal import centred_products, principal_directions
-from cbe_bench.kernels.products import ROUNDING, near_zero, paired_products, squared_norms
 
 _TASK_VALUES = 1 << 19
 
 
 def slowest_modes(ranges: NDArray, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return direction i and number j of the `count` waves of smallest j / ranges[i], the slowest first."""
-    waves = [(1 / length, i, 1) for i, length in enumerate(ranges.tolist()) if length > 0]
-    heapq.heapify(waves)
+    """Return direction i and number j of the `count` eigenfunctions of smallest j / ranges[i], the slowest first."""
+    modes = [(1 / length, i, 1) for i, length in enumerate(ranges.tolist()) if length > 0]
+    heapq.heapify(modes)
     chosen = []
     for _ in range(count):
-        _, i, j = waves[0]
+        _, i, j = modes[0]
         chosen.append((i, j))
-        heapq.heapreplace(waves, ((j + 1) / float(ranges[i]), i, j + 1))
+        heapq.heapreplace(modes, ((j + 1) / float(ranges[i]), i, j + 1))
     directions, numbers = np.array(chosen, np.int64).T
     return directions, numbers
 
 
 @register("sh")
 class SpectralHashing(Encoder):
-    """Signs of the slowest waves along principal directions.
+    """Signs of the slowest eigenfunctions along principal directions.
 
     Parameters
     ----------
@@ -51,11 +51,11 @@ class SpectralHashing(Encoder):
     mean_ : float64 array of shape (d,)
         The mean of the training set.
     components_ : float32 array of shape (directions used, d)
-        The principal directions that carry waves.
+        The principal directions that are used.
     direction_ : int array of shape (n_bits,)
-        The direction of each bit's wave.
+        The direction of each bit's eigenfunction.
     frequency_, start_ : float64 arrays of shape (n_bits,)
-        j pi / R and the least value along the direction, of each bit.
+        j pi / R and the smallest value along the direction, of each bit.
     """
 
     good_for = "very short codes of data that vary along few directions"
@@ -80,7 +80,7 @@ class SpectralHashing(Encoder):
             for values in (self.mean_, self.components_, self.frequency_, self.start_)
         )
 
-        def waves(part: slice) -> None:
+        def project(part: slice) -> None:
             centred = X[part] - mean
             values = (centred @ components.T).take(self.direction_, axis=1)
             values -= start
@@ -92,7 +92,7 @@ class SpectralHashing(Encoder):
                 exact = paired_products(centred, components, rows, self.direction_[bits])
                 out[part][rows, bits] = np.cos((exact - self.start_[bits]) * self.frequency_[bits])
 
-        for_slices(waves, len(X), max(32, _TASK_VALUES // max(X.shape[1], self.n_bits_)), blas=True)
+        for_slices(project, len(X), max(32, _TASK_VALUES // max(X.shape[1], self.n_bits_)), blas=True)
         return out
 
     def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:

@@ -66,8 +66,7 @@ class HD3(Encoder):
         length = self.signs_.shape[2]
         for block, signs in enumerate(self.signs_):
             part = out[:, block * length : (block + 1) * length]
-            _spin(X, signs, Values(part), self._memory())
-        out *= X.dtype.type(1 / length)
+            _spin(X, signs, Values(part), self._memory(), 1 / length)
         return out
 
     def _encode(self, X: NDArray) -> Codes:
@@ -96,8 +95,8 @@ class HD3(Encoder):
         return 5.0 * self._blocks(n_features) * _ROUNDS * length * np.log2(length + 1)
 
 
-def _spin(X: NDArray, signs: NDArray[np.int8], out: Output, scratch: Scratch) -> None:
-    """Write the first values of H D ... H D x, unnormalised, of each row x, zero-padded.
+def _spin(X: NDArray, signs: NDArray[np.int8], out: Output, scratch: Scratch, scale: float = 1.0) -> None:
+    """Write the first values of H D ... H D (scale x), H unnormalised, of each row x, zero-padded.
 
     Parameters
     ----------
@@ -109,18 +108,20 @@ def _spin(X: NDArray, signs: NDArray[np.int8], out: Output, scratch: Scratch) ->
         Where the values, or their packed signs, go.
     scratch : Scratch
         Where vectors are transformed.
+    scale : float
+        A power of two: it rounds nothing.
     """
-    length = signs.shape[1]
+    length, scale = signs.shape[1], X.dtype.type(scale)
 
     def some_rows(some: slice) -> None:
-        _spin_rows(X[some], signs, scratch.array("vector", (length,), X.dtype), part_of(out, some))
+        _spin_rows(X[some], scale, signs, scratch.array("vector", (length,), X.dtype), part_of(out, some))
 
     if length < EXCLUSIVE:
         for_rows(some_rows, len(X), length)
         return
     vector = scratch.array("vector", (length,), X.dtype)
     for i, x in enumerate(X):
-        vector[: len(x)] = x
+        np.multiply(x, scale, out=vector[: len(x)])
         vector[len(x) :] = 0
         for flips in signs:
             fwht(vector[None], flips)
@@ -133,11 +134,11 @@ def _write(out, vector):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _spin_rows(X, signs, x, out):  # type: ignore[no-untyped-def]
+def _spin_rows(X, scale, signs, x, out):  # type: ignore[no-untyped-def]
     d, length = X.shape[1], x.shape[0]
     for i in range(X.shape[0]):
         for j in range(d):
-            x[j] = X[i, j]
+            x[j] = scale * X[i, j]
         x[d:] = 0
         for r in range(signs.shape[0]):
             transform(x, signs[r], 0, length)

@@ -1,1 +1,1 @@
-"""What a code is worth: pure functions of codes, projections and truth."""
+"""What a code is worth: pure functions of codes, projections and ground truth."""

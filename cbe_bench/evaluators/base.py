@@ -82,6 +82,11 @@ class Experiment(ABC):
         return self._features
 
     @property
+    def data(self) -> dict[str, str]:
+        """The name and the kind of its features, as its rows have them; nothing for a kind that needs none."""
+        return {} if self._features is None else {"data": self._features.name, "data_kind": self._features.kind}
+
+    @property
     @abstractmethod
     def headline(self) -> str:
         """Say in a line what is to be run."""

@@ -10,7 +10,7 @@ from cbe_bench.core.progress import Reporter
 from cbe_bench.core.report import Report, write_report
 from cbe_bench.core.resources import Resources
 from cbe_bench.core.results import Description, Results
-from cbe_bench.core.runner import Job, PlannedCell, plan, run
+from cbe_bench.core.runner import Job, run
 from cbe_bench.evaluators.base import Experiment, experiment_class
 from cbe_bench.evaluators.configs import open_data
 from cbe_bench.kernels import parallel
@@ -41,7 +41,7 @@ def opened(config: BaseConfig, resources: Resources, reporter: Reporter) -> Iter
 
 def job_of(experiment: Experiment, scale: str, out: Path, command: str, **options: object) -> Job:
     """Return the job of an experiment, with its results in ``out/scale/name``; options are fields of `Job`."""
-    config, features = experiment.config, experiment._features
+    config = experiment.config
     description = Description(
         name=config.name,
         title=config.title,
@@ -53,14 +53,13 @@ def job_of(experiment: Experiment, scale: str, out: Path, command: str, **option
         config=config.model_dump(mode="json"),
         labels={},
     )
-    data = {} if features is None else {"data": features.name, "data_kind": features.kind}
-    folder = out / scale / config.name
-    return Job(folder=folder, description=description, data=data, resources=experiment.resources, **options)  # type: ignore[arg-type]
-
-
-def planned(experiment: Experiment, job: Job) -> list[PlannedCell]:
-    """List the cells of an experiment with their estimates; nothing is run."""
-    return plan(experiment, job)
+    return Job(
+        folder=out / scale / config.name,
+        description=description,
+        data=experiment.data,
+        resources=experiment.resources,
+        **options,  # type: ignore[arg-type]
+    )
 
 
 def run_experiment(experiment: Experiment, job: Job, reporter: Reporter) -> Outcome:

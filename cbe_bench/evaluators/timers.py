@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.progress import Progress
+from cbe_bench.core.resources import Resources
 from cbe_bench.encoders import Encoder
 from cbe_bench.kernels import parallel
 
@@ -70,10 +71,10 @@ def unit_vectors(n: int, d: int) -> NDArray[np.float32]:
     return X
 
 
-def fit_for_timing(encoder: Encoder, X: NDArray) -> Encoder:
-    """Fit an encoder whose codes are timed, not used: trained methods run a single iteration."""
+def fit_for_timing(encoder: Encoder, X: NDArray, threads: int) -> Encoder:
+    """Fit an encoder whose codes are timed on some threads, not used: trained methods run a single iteration."""
     single = {name: 1 for name in ("n_iter", "max_iter") if name in encoder.get_params()}
-    return encoder.set_params(**single).fit(X)
+    return encoder.set_params(**single).set_resources(Resources(threads)).fit(X)
 
 
 @contextmanager

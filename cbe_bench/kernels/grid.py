@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cbe_bench.kernels.bits import Codes
 from cbe_bench.kernels.hamming import popcount
-from cbe_bench.kernels.parallel import for_slices, share_of
+from cbe_bench.kernels.parallel import for_slices, slice_size
 
 _SCALES, _RATIO = 24, 1.18
 """Scales that are tried first, and their ratio; critical values are then swept between the neighbours of the best."""
@@ -38,7 +38,7 @@ def grid_codes(V: NDArray, n_bits: int) -> tuple[Codes, NDArray[np.float32]]:
     """
     planes = np.zeros((len(V), n_bits, -(-V.shape[1] // 8)), np.uint8)
     products = np.empty(len(V), np.float32)
-    for_slices(lambda rows: _grid_codes(V[rows], planes[rows], products[rows]), len(V), share_of(len(V), _LEAST_ROWS))
+    for_slices(lambda rows: _grid_codes(V[rows], planes[rows], products[rows]), len(V), slice_size(len(V), _LEAST_ROWS))
     return planes, products
 
 
@@ -59,7 +59,7 @@ def real_products(planes: Codes, W: NDArray[np.float32]) -> NDArray[np.float32]:
             tables = _byte_tables(padded[query].reshape(-1, 8))
             _add_up(planes[rows], tables, out[query, rows])
 
-    for_slices(scan, len(planes), share_of(len(planes), 4096))
+    for_slices(scan, len(planes), slice_size(len(planes), 4096))
     return out
 
 
@@ -71,7 +71,7 @@ def integer_products(planes: Codes, query_planes: Codes) -> NDArray[np.int64]:
     def scan(rows: slice) -> None:
         _count_common(words[rows], query_words, out[:, rows])
 
-    for_slices(scan, len(planes), share_of(len(planes), 1024))
+    for_slices(scan, len(planes), slice_size(len(planes), 1024))
     return out
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cbe_bench.kernels.parallel import for_slices, share_of
+from cbe_bench.kernels.parallel import for_slices, slice_size
 from cbe_bench.kernels.simd.vector import LANES, constant, fma, inline, load, load_int8, shuffle, store
 
 _START = 8 * LANES
@@ -55,7 +55,7 @@ def fwht(X: NDArray, signs: NDArray[np.int8] | None = None, block: int | None = 
 
 def for_rows(work, n_rows: int, length: int) -> None:  # type: ignore[no-untyped-def]
     """Call `work` on slices of rows to be transformed, from all threads."""
-    for_slices(work, n_rows, share_of(n_rows, _TASK_VALUES // length))
+    for_slices(work, n_rows, slice_size(n_rows, _TASK_VALUES // length))
 
 
 def _transform_exclusively(x: NDArray, signs: NDArray[np.int8]) -> None:
@@ -68,7 +68,7 @@ def _transform_exclusively(x: NDArray, signs: NDArray[np.int8]) -> None:
 
     for_slices(pieces, 8, 1)
     vectors = eighth // LANES
-    for_slices(lambda some: _across(x, 0, eighth, 8, some.start, some.stop), vectors, share_of(vectors, 1 << 12))
+    for_slices(lambda some: _across(x, 0, eighth, 8, some.start, some.stop), vectors, slice_size(vectors, 1 << 12))
 
 
 @njit(nogil=True, cache=True)
@@ -191,7 +191,7 @@ def _transform_start(x, i, signs, k):  # type: ignore[no-untyped-def]
     _store8(x, i, LANES, _hadamard8(vectors))
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@njit(nogil=True, cache=True)
 def _across(x, start, step, factor, first, last):  # type: ignore[no-untyped-def]
     """Transform across `factor` neighbouring pieces of length `step`: their vectors first..last-1."""
     for i in range(start + first * LANES, start + last * LANES, LANES):

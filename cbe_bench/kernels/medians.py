@@ -9,7 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cbe_bench.kernels.bits import Codes
-from cbe_bench.kernels.parallel import for_slices, share_of, slices
+from cbe_bench.kernels.parallel import for_slices, slice_size, slices
 from cbe_bench.kernels.simd.calls import popcount
 
 Blocks = NDArray[np.uint64]
@@ -44,7 +44,7 @@ def add_median_counts(queries: Blocks, database: Blocks, counts: NDArray[np.int6
     def work(part: slice) -> None:
         _count(queries[part], database, step, counts[part])
 
-    for_slices(work, len(queries), share_of(len(queries), 1))
+    for_slices(work, len(queries), slice_size(len(queries), 1))
 
 
 def paired_medians(queries: Blocks, codes: Blocks) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 
 from threadpoolctl import ThreadpoolController
@@ -17,23 +18,29 @@ from cbe_bench.core.resources import available_cores
 
 _SLICES_PER_THREAD = 4
 
-_thread_count: int | None = None
+_threads: ContextVar[int | None] = ContextVar("threads", default=None)
+"""Threads for the kernels called from here, of a thread or task its own; None means all cores."""
 
 
 def thread_count() -> int:
-    """Return how many threads the kernels use: all cores unless `threads` says otherwise."""
-    return _thread_count or available_cores()
+    """Return how many threads the kernels called from here use: all cores unless `threads` says otherwise."""
+    return _threads.get() or available_cores()
 
 
 @contextmanager
 def threads(count: int | None) -> Iterator[None]:
-    """Run a block of code with this many kernel threads (None: all cores)."""
-    global _thread_count
-    before, _thread_count = _thread_count, count
+    """Run a block of code with this many threads in its kernels; None leaves the number as it is.
+
+    The number holds for this block alone: not for other threads of the program, nor for what they call.
+    """
+    if count is None:
+        yield
+        return
+    before = _threads.set(count)
     try:
         yield
     finally:
-        _thread_count = before
+        _threads.reset(before)
 
 
 @contextmanager
@@ -112,7 +119,7 @@ def _cut(n: int, count: int) -> list[slice]:
     return [slice(n * i // count, n * (i + 1) // count) for i in range(count)]
 
 
-def share_of(n: int, least: int) -> int:
+def slice_size(n: int, least: int) -> int:
     """Return the size of slices that keep all threads busy to the end, a few for each, none below `least`."""
     return max(least, -(-n // (_SLICES_PER_THREAD * thread_count())), 1)
 

@@ -14,8 +14,8 @@ from cbe_bench.data.formats import open_features
 from cbe_bench.encoders import Encoder
 from cbe_bench.kernels.asymmetric import AsymmetricQueries
 from cbe_bench.kernels.bits import Codes, pack_signs
+from cbe_bench.kernels.linalg.rescoring import exact_distances, nearest_first
 from cbe_bench.kernels.parallel import slices, threads
-from cbe_bench.kernels.rescoring import exact_distances, nearest_first
 from cbe_bench.vectors.blocks import Run, run_here
 from cbe_bench.vectors.code_file import CodeFile
 from cbe_bench.vectors.rows import prepare

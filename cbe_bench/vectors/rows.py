@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from cbe_bench.core.errors import InputError
 from cbe_bench.data.features import Features, Matrix
+from cbe_bench.kernels.linalg.products import squared_norms
 from cbe_bench.kernels.parallel import for_slices
-from cbe_bench.kernels.products import squared_norms
 
 METRICS = ("cosine", "l2", "ip")
 """Angle, Euclidean distance, inner product."""

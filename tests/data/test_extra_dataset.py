@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from cbe_bench.cli import main
+from cbe_bench.core import plugins
 from cbe_bench.core.errors import InputError
-from cbe_bench.core.plugins import load_plugins
 from cbe_bench.data import catalogue
 
 MODULE = """
@@ -43,13 +43,12 @@ def plugin(tmp_path, monkeypatch):
     (site / "sets" / "noise512.yaml").write_text("type: synthetic\ntitle: noise\nrows: 300\ndims: 512\n")
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: more-sets\nVersion: 1.0\n")
     (installed / "entry_points.txt").write_text("[cbe_bench.datasets]\nmore = more_sets_plugin:FOLDER\n")
+    monkeypatch.setattr(plugins, "_loaded", {})
     monkeypatch.syspath_prepend(str(site))
-    for cached in (catalogue.datasets, load_plugins):
-        cached.cache_clear()
+    catalogue.datasets.cache_clear()
     yield
     monkeypatch.undo()
-    for cached in (catalogue.datasets, load_plugins):
-        cached.cache_clear()
+    catalogue.datasets.cache_clear()
 
 
 def invoke(*args, code=0):

@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from cbe_bench.cli import main
+from cbe_bench.core import plugins
 from cbe_bench.core.errors import InputError
-from cbe_bench.core.plugins import load_plugins
 from cbe_bench.data.formats import open_features, readable_suffixes, registry
 
 PLUGIN = """
@@ -43,16 +43,15 @@ def plugin(tmp_path, monkeypatch):
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: raw-format\nVersion: 1.0\n")
     entries = "[cbe_bench.formats]\nraw = raw_format_plugin\nbroken = no_such_module\n"
     (installed / "entry_points.txt").write_text(entries)
+    monkeypatch.setattr(plugins, "_loaded", {})
     monkeypatch.syspath_prepend(str(site))
     readable_suffixes()  # the package's own formats are registered before the registry is copied
     monkeypatch.setattr(registry, "_READERS", dict(registry._READERS))
     monkeypatch.setattr(registry, "_WRITERS", dict(registry._WRITERS))
-    for cached in (registry._import_formats, load_plugins):
-        cached.cache_clear()
+    registry._import_formats.cache_clear()
     yield
     monkeypatch.undo()
-    for cached in (registry._import_formats, load_plugins):
-        cached.cache_clear()
+    registry._import_formats.cache_clear()
 
 
 def test_a_format_from_outside_works_everywhere(plugin, tmp_path, rng, caplog):

@@ -12,6 +12,7 @@ from cbe_bench.core import report as core_report
 from cbe_bench.core.errors import InputError
 from cbe_bench.core.progress import Silent
 from cbe_bench.core.resources import Resources
+from cbe_bench.core.runner import plan
 from cbe_bench.evaluators.angles import experiment as module
 from cbe_bench.evaluators.angles.experiment import ANGLES, AnglesExperiment, code_lengths
 from cbe_bench.evaluators.angles.methods import FEATURE_METHODS, METHODS
@@ -19,7 +20,7 @@ from cbe_bench.evaluators.angles.pairs import PAIRS
 from cbe_bench.evaluators.angles.rows import FeaturesRow, FeaturesSpec, SimulationRow, SimulationSpec
 from cbe_bench.evaluators.base import load_experiment
 from cbe_bench.evaluators.configs import load_config
-from cbe_bench.evaluators.run import job_of, opened, planned, run_experiment
+from cbe_bench.evaluators.run import job_of, opened, run_experiment
 
 CONFIG = Path(__file__).parents[2] / "configs" / "angles.yaml"
 TINY = ["dims=[16, 32]", "draws=200", "vectors=10", "data.file=null", "data.keep_dims=64", "feature_draws=2"]
@@ -75,7 +76,7 @@ def test_code_lengths():
 def test_cells_are_every_method_on_every_pair_and_every_draw_on_features(tmp_path):
     config = load_config(CONFIG, "smoke", [*TINY, "flat_dims=[32, 64]", "flat_draws=50"])
     with opened(config, Resources(), Silent()) as experiment:
-        cells = [one.cell for one in planned(experiment, job_of(experiment, "smoke", tmp_path, ""))]
+        cells = [one.cell for one in plan(experiment, job_of(experiment, "smoke", tmp_path, ""))]
         assert "d = 16, 32, 32, 64" in experiment.headline
     kinds = [cell.row_class for cell in cells]
     on_features = len(FEATURE_METHODS) * 2

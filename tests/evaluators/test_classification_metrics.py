@@ -15,8 +15,8 @@ from cbe_bench.evaluators.classification.metrics import ClassificationEvaluator,
 from cbe_bench.evaluators.classification.svm import train_linear_svms
 from cbe_bench.evaluators.seeds import derive_seed
 from cbe_bench.kernels.bits import pack_signs, unpack_signs
-from cbe_bench.kernels.gram import code_gram, real_gram
 from cbe_bench.kernels.hamming import inner_products
+from cbe_bench.kernels.linalg.gram import code_gram, real_gram
 
 COSTS = (0.1, 1.0, 10.0, 100.0)
 

@@ -10,14 +10,15 @@ import pytest
 from click.testing import CliRunner
 
 from cbe_bench.cli import main
+from cbe_bench.core import plugins
 from cbe_bench.core.errors import InputError
-from cbe_bench.core.plugins import load_plugins
 from cbe_bench.core.progress import Silent
 from cbe_bench.core.resources import Resources
+from cbe_bench.core.runner import plan
 from cbe_bench.evaluators import base
 from cbe_bench.evaluators.base import Experiment, all_claims, experiment_kinds, judge, load_experiments, register
 from cbe_bench.evaluators.configs import load_config
-from cbe_bench.evaluators.run import job_of, opened, planned, run_experiment
+from cbe_bench.evaluators.run import job_of, opened, run_experiment
 
 PLUGIN = '''
 """How often coins show heads."""
@@ -114,9 +115,8 @@ def registry(monkeypatch):
     """The kinds of experiments; those registered meanwhile are forgotten."""
     experiment_kinds()
     monkeypatch.setattr(base, "_KINDS", dict(base._KINDS))
-    load_plugins.cache_clear()
+    monkeypatch.setattr(plugins, "_loaded", {})
     yield base._KINDS
-    load_plugins.cache_clear()
 
 
 @pytest.fixture
@@ -142,9 +142,9 @@ def test_a_kind_from_outside_is_run_reported_and_judged(plugin, tmp_path, caplog
     assert "entry point broken of cbe_bench.experiments cannot be loaded" in caplog.text
     with opened(config, Resources(), Silent()) as experiment:
         job = job_of(experiment, "quick", tmp_path / "out", "cbe-bench run coins.yaml")
-        assert [one.state for one in planned(experiment, job)] == ["to run"] * 2
+        assert [one.state for one in plan(experiment, job)] == ["to run"] * 2
         outcome = run_experiment(experiment, job, Silent())
-        assert [one.state for one in planned(experiment, job)] == ["done"] * 2
+        assert [one.state for one in plan(experiment, job)] == ["done"] * 2
     assert outcome.files == [str(job.folder / "heads.csv")]
     assert pd.read_csv(job.folder / "heads.csv")["coin"].tolist() == [0.25, 0.75]
     (results,) = load_experiments(tmp_path / "out" / "quick")

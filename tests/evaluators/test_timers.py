@@ -88,5 +88,5 @@ def test_vectors_have_unit_norm():
 
 @pytest.mark.parametrize("name", ["cbe-rand", "cbe-opt", "itq"])
 def test_encoders_fitted_for_timing_encode(name):
-    encoder = fit_for_timing(make_encoder(name, n_bits=16, random_state=0), unit_vectors(64, 32))
+    encoder = fit_for_timing(make_encoder(name, n_bits=16, random_state=0), unit_vectors(64, 32), 1)
     assert encoder.encode(unit_vectors(1, 32), check_input=False).shape == (1, 2)

@@ -443,8 +443,8 @@ def test_chart_draws_what_the_rows_say(tmp_path):
     assert entry["bits"] == [64, 128]
     lines = {line["name"]: line["points"] for line in entry["lines"]}
     assert lines["cbe-opt"] == [
-        {"recall": 0.62, "spread": 0.02, "time": 1.0},
-        {"recall": 0.8, "spread": None, "time": None},
+        {"recall": 0.62, "std": 0.02, "time": 1.0},
+        {"recall": 0.8, "std": None, "time": None},
     ]
     assert lines["hd3"][1] is None, "a method without rows there has no point"
     document, text, _ = page_of(tmp_path)

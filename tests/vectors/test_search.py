@@ -12,8 +12,8 @@ from cbe_bench.cli import main
 from cbe_bench.core.errors import InputError
 from cbe_bench.core.resources import Resources
 from cbe_bench.kernels.bits import pack_signs, unpack_signs
+from cbe_bench.kernels.linalg.rescoring import exact_nearest
 from cbe_bench.kernels.nearest import AsymmetricSearch, HammingSearch
-from cbe_bench.kernels.rescoring import exact_nearest
 from cbe_bench.vectors import code_file
 
 

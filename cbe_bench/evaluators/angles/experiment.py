@@ -17,7 +17,8 @@ from cbe_bench.core.report import Report
 from cbe_bench.core.results import Results
 from cbe_bench.core.runner import BASE_BYTES, OPERATIONS_PER_SECOND, Cell, Metrics
 from cbe_bench.core.statistics import log_variance_error
-from cbe_bench.encoders import encoder_classes, make_encoder
+from cbe_bench.encoders import make_encoder
+from cbe_bench.encoders.registry import encoder_class
 from cbe_bench.evaluators.angles.claims import CLAIMS
 from cbe_bench.evaluators.angles.config import AnglesConfig
 from cbe_bench.evaluators.angles.distortion import Sample, draw_sample, evaluate_features
@@ -140,7 +141,7 @@ class AnglesExperiment(Experiment):
         return Cell(
             spec=spec,
             row_class=FeaturesRow,
-            code=code_version([encoder_classes()[name].__module__, f"{_MODULES}.distortion"]),
+            code=code_version([encoder_class(name).__module__, f"{_MODULES}.distortion"]),
             label=method,
             title=f"{method}, features, draw {draw}",
             memory_bytes=BASE_BYTES + encoder.memory_bytes(d) + n * (20 * d + 48 * n),

@@ -18,7 +18,8 @@ from cbe_bench.core.results import Results
 from cbe_bench.core.runner import BASE_BYTES, OPERATIONS_PER_SECOND, Cell, Metrics
 from cbe_bench.data.features import Features
 from cbe_bench.data.splits import ClassSplit
-from cbe_bench.encoders import Encoder, encoder_classes, make_encoder
+from cbe_bench.encoders import Encoder, make_encoder
+from cbe_bench.encoders.registry import encoder_class
 from cbe_bench.evaluators.base import Experiment, Measurement, register
 from cbe_bench.evaluators.classification.claims import CLAIMS
 from cbe_bench.evaluators.classification.config import ClassificationConfig
@@ -98,7 +99,7 @@ class ClassificationExperiment(Experiment):
         return Cell(
             spec=spec,
             row_class=ClassificationRow,
-            code=code_version([_METRICS, *([encoder_classes()[entry.name].__module__] if encoder else [])]),
+            code=code_version([_METRICS, *([encoder_class(entry.name).__module__] if encoder else [])]),
             label=entry.label,
             title=f"{entry.label}, {n_bits:,} bits, seed {seed}",
             memory_bytes=memory_bytes,

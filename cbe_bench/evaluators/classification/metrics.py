@@ -21,9 +21,9 @@ from cbe_bench.encoders import Encoder
 from cbe_bench.evaluators.classification.svm import train_linear_svms
 from cbe_bench.evaluators.seeds import derive_seed
 from cbe_bench.kernels.bits import Codes, code_bytes, unpack_signs
-from cbe_bench.kernels.gram import Gram, code_gram, real_gram
+from cbe_bench.kernels.linalg.gram import Gram, code_gram, real_gram
+from cbe_bench.kernels.linalg.products import products
 from cbe_bench.kernels.parallel import for_slices
-from cbe_bench.kernels.products import products
 
 _DIMENSIONS = 512
 """Dimensions of all training vectors that a thread multiplies at once."""

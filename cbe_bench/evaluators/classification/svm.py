@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.progress import Progress
-from cbe_bench.kernels.gram import Gram
+from cbe_bench.kernels.linalg.gram import Gram
 from cbe_bench.kernels.parallel import for_slices
 
 Columns = NDArray[np.float32]

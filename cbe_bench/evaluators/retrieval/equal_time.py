@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from cbe_bench.core.cache import cache_directory, remember
+from cbe_bench.core.cache import cache_directory, write_cache
 from cbe_bench.core.code_version import code_version
 from cbe_bench.core.errors import InputError
 from cbe_bench.core.progress import no_progress
@@ -42,6 +42,7 @@ BATCH = 64
 _DOUBTFUL = 1.2
 """A ratio between one and this is measured again: noise, or where in memory its tables lie, may make it too large."""
 _ATTEMPTS = 3
+_THREADS = 1
 _MOST_TIMES_D = 4
 """Codes longer than this many times d are not tried."""
 
@@ -146,7 +147,7 @@ class EqualTimeSearch:
         if key not in self._found:
             path = cache_directory() / "equal-time" / f"{key}.json"
             found = (_load(path) if use_cache else None) or self._measure(spec, own, reference)
-            remember(path, json.dumps(asdict(found)).encode())
+            write_cache(path, json.dumps(asdict(found)).encode())
             self._found[key] = found
         found = self._found[key]
         if found.searched_at_bits == spec.target_bits:
@@ -206,7 +207,7 @@ class EqualTimeSearch:
     def _fitted(self, method: TimedMethod, n_bits: int) -> Encoder:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            return fit_for_timing(method.make(n_bits), self._X)
+            return fit_for_timing(method.make(n_bits), self._X, _THREADS)
 
     def _compare(self, encoder: Encoder, reference: Encoder, budget_s: float) -> tuple[float, float]:
         """Return the time of an encoder relative to the reference, and the seconds per vector of the reference.
@@ -217,7 +218,7 @@ class EqualTimeSearch:
             Candidate(name, partial(one.encode, self._X, check_input=False), len(self._X), clock=time.thread_time)
             for name, one in (("own", encoder), ("reference", reference))
         )
-        with pinned_threads(1):
+        with pinned_threads(_THREADS):
             for _ in interleaved([own, other], budget_s, no_progress, least_samples=1):
                 pass
         return min(own.samples) / min(other.samples), min(other.samples)

@@ -17,7 +17,7 @@ TIME_OFF = 0.2
 SPACE_OFF = 0.1
 NO_CHEAPER = 0.8
 """Time of fewer than d bits over that of d bits, down to which it counts as no less: fewer bits are to be packed."""
-RATIO_SHARE = 2 / 3
+RATIO_LEAST = 2 / 3
 """Share of the paper's ratio that ours must reach: machines and libraries differ."""
 LEAST_DIM = 1 << 14
 """Dimensions that must be reached: below, times are those of calls."""
@@ -75,10 +75,10 @@ def _points(rows: list[TimingRow], size: str) -> int:
 
 def _at_largest_d(rows: list[TimingRow], *, below: bool) -> list[TimingRow]:
     """Return the rows of the largest d, if it is large, with several code lengths up to d, or from d on."""
-    kept = [row for row in rows if (row.n_bits <= row.n_features) == below or row.n_bits == row.n_features]
-    points = Counter(row.n_features for row in kept)
+    chosen = [row for row in rows if (row.n_bits <= row.n_features) == below or row.n_bits == row.n_features]
+    points = Counter(row.n_features for row in chosen)
     largest = max((d for d, count in points.items() if count >= _FEWEST and d >= LEAST_DIM), default=0)
-    return [row for row in kept if row.n_features == largest]
+    return [row for row in chosen if row.n_features == largest]
 
 
 def _slope(rows: list[TimingRow], size: str, what: str) -> tuple[float, float]:
@@ -131,8 +131,8 @@ def fewer_bits(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
         if times and d >= LEAST_DIM:
             ratios = {k: time / whole[d].encode_us_per_vector for k, time in sorted(times.items())}
             least = min(ratios.values())
-            told = ", ".join(f"{ratio:.2f} for {k:,} bits" for k, ratio in ratios.items())
-            part = Part(least >= NO_CHEAPER, f"of the time of d = {d:,} bits: {told}")
+            listed = ", ".join(f"{ratio:.2f} for {k:,} bits" for k, ratio in ratios.items())
+            part = Part(least >= NO_CHEAPER, f"of the time of d = {d:,} bits: {listed}")
             verdicts.append(claim.conclude([part], _source(mine, [name]), Estimate(least, least, max(ratios.values()))))
     return verdicts
 
@@ -165,8 +165,8 @@ def _ratios(rows: list[TimingRow]) -> dict[int, Estimate]:
 
 def _as_in_the_paper(found: dict[int, Estimate]) -> Part:
     printed = {d: ENCODE_MS[d]["bilinear-rand"] / ENCODE_MS[d]["cbe-rand"] for d in found}
-    told = ", ".join(f"{ratio.value:.3g} (paper {printed[d]:.3g}) at d = {d:,}" for d, ratio in found.items())
-    return Part(all(found[d].value >= RATIO_SHARE * printed[d] for d in found), f"bilinear / circulant {told}")
+    listed = ", ".join(f"{ratio.value:.3g} (paper {printed[d]:.3g}) at d = {d:,}" for d, ratio in found.items())
+    return Part(all(found[d].value >= RATIO_LEAST * printed[d] for d in found), f"bilinear / circulant {listed}")
 
 
 def _rising(found: dict[int, Estimate]) -> Part:
@@ -197,7 +197,7 @@ def _table_1(order: float, name: str, encoder: str, method: str, time: str, spac
         where="Table 1",
         rule=f"fitted exponents in d at k = d{also}: of time within {TIME_OFF:g} of that of the law over the same "
         f"sizes, of space within {SPACE_OFF:g}; at least {_FEWEST} sizes, up to d = {LEAST_DIM:,} or more",
-        measure="exponent of time in d (spread: two standard errors)",
+        measure="exponent of time in d (interval: two standard errors)",
         missing=f"fewer than {_FEWEST} dimensions, or none from {LEAST_DIM:,} on, were timed (cbe-bench time)",
         judge=partial(growth_with_d, encoder),
     )
@@ -214,7 +214,7 @@ CLAIMS = (
         where="Table 1; Section 3.3",
         rule=f"the fitted exponent of the time of cbe-rand in k, for k from d on at one d, is within {TIME_OFF:g} of "
         f"1; at least {_FEWEST} code lengths, d = {LEAST_DIM:,} or more",
-        measure="exponent of time in k (spread: two standard errors)",
+        measure="exponent of time in k (interval: two standard errors)",
         missing=f"fewer than {_FEWEST} code lengths from d = {LEAST_DIM:,} or more on were timed (--bits d,2d,4d)",
         judge=more_bits,
     ),
@@ -224,10 +224,10 @@ CLAIMS = (
         statement="Circulant beats bilinear 2.6-fold at d = 2^15, rising to 33-fold at 2^27, where full projections do "
         "not fit beyond 2^15.",
         where="Table 2",
-        rule=f"at every d of Table 2 that was timed, bilinear / circulant is at least {RATIO_SHARE:.2g} of the paper's "
+        rule=f"at every d of Table 2 that was timed, bilinear / circulant is at least {RATIO_LEAST:.2g} of the paper's "
         "ratio; it is larger at the largest d than at the smallest; a full projection fits the memory limit at 2^15 "
         "and at none beyond",
-        measure="bilinear / circulant at the largest d (spread: quartiles)",
+        measure="bilinear / circulant at the largest d (interval: quartiles)",
         missing="no dimension of Table 2 was timed (cbe-bench time --dims paper)",
         judge=against_bilinear,
     ),

@@ -16,7 +16,8 @@ from cbe_bench.core.progress import Progress, Reporter
 from cbe_bench.core.report import Report
 from cbe_bench.core.results import Results
 from cbe_bench.core.runner import BASE_BYTES, OPERATIONS_PER_SECOND, Cell, Metrics
-from cbe_bench.encoders import encoder_classes, make_encoder
+from cbe_bench.encoders import make_encoder
+from cbe_bench.encoders.registry import encoder_class
 from cbe_bench.evaluators.base import Experiment, Measurement, register
 from cbe_bench.evaluators.timers import (
     TIMED_PARAMS,
@@ -81,7 +82,7 @@ class TimingExperiment(Experiment):
         return Cell(
             spec=spec,
             row_class=TimingRow,
-            code=code_version([encoder_classes()[name].__module__, "cbe_bench.evaluators.timers"]),
+            code=code_version([encoder_class(name).__module__, "cbe_bench.evaluators.timers"]),
             label=name,
             title=f"{name}, d = {d:,}, {n_bits:,} bits",
             memory_bytes=self._shared_bytes(d) + encoder.memory_bytes(d),
@@ -94,14 +95,14 @@ class TimingExperiment(Experiment):
 
     def _grouped(self, cells: list[Cell]) -> Iterator[Cell]:
         """Put cells of one dimension into groups that fit into memory together."""
-        limit = room = self.resources.memory_limit
+        limit = free = self.resources.memory_limit
         number = 0
         for cell in cells:
             spec: Any = cell.spec
-            if cell.memory_bytes > room and not cell.excess(limit):
-                number, room = number + 1, limit
+            if cell.memory_bytes > free and not cell.excess(limit):
+                number, free = number + 1, limit
             if not cell.excess(limit):
-                room -= cell.memory_bytes - self._shared_bytes(spec.n_features)
+                free -= cell.memory_bytes - self._shared_bytes(spec.n_features)
             yield Cell(**{**vars(cell), "group": (spec.n_features, spec.n_bits, number)})
 
     def prepare(self, cells: Sequence[Cell], reporter: Reporter) -> "_Interleaved":
@@ -164,7 +165,7 @@ class _Interleaved:
         spec: Any = cell.spec
         encoder = make_encoder(spec.encoder, n_bits=spec.n_bits, random_state=0, **spec.params)
         rows: NDArray = unit_vectors(_TRAINING_ROWS, spec.n_features) if encoder.data_dependent else self._X
-        fit_s = Candidate("fit", partial(fit_for_timing, encoder, rows)).sample()
+        fit_s = Candidate("fit", partial(fit_for_timing, encoder, rows, spec.threads)).sample()
         candidate = Candidate(cell.key, partial(encoder.encode, self._X, check_input=False), len(self._X))
         candidate.first_s = candidate.sample()
         self._candidates.append(candidate)

@@ -16,7 +16,7 @@ from cbe_bench.kernels.fft.fftw import ComplexPlans, complex_plans, forward, goo
 from cbe_bench.kernels.fft.packed_real import Spectrum, multiply_spectrum, periodic_extension, tables
 from cbe_bench.kernels.memory import Scratch
 from cbe_bench.kernels.output import Output, Values, part_of, row_of, signs_output, write_row
-from cbe_bench.kernels.parallel import for_slices, share_of
+from cbe_bench.kernels.parallel import for_slices, slice_size
 
 _TASK_VALUES = 1 << 18
 """Values of X worth a thread of their own: about half a millisecond of work."""
@@ -89,7 +89,7 @@ class CirculantProduct:
             a, b = (self._scratch.array(name, (self.length + 2,), self.dtype) for name in "ab")
             _multiply_rows(X[part], self._plan, a, b, part_of(out, part))
 
-        for_slices(work, len(X), share_of(len(X), _TASK_VALUES // self.length))
+        for_slices(work, len(X), slice_size(len(X), _TASK_VALUES // self.length))
 
 
 @njit(nogil=True, cache=True)

@@ -18,7 +18,7 @@ from cbe_bench.kernels.fft.four_step import PADDING
 from cbe_bench.kernels.fft.packed_real import periodic_extension
 from cbe_bench.kernels.memory import Scratch, aligned_empty
 from cbe_bench.kernels.output import Output, Values, part_of, signs_output
-from cbe_bench.kernels.parallel import for_slices, share_of
+from cbe_bench.kernels.parallel import for_slices, slice_size
 from cbe_bench.kernels.simd.complex import WIDTH
 from cbe_bench.kernels.simd.vector import LANES
 
@@ -130,7 +130,7 @@ class LongCirculantProduct:
             some_out = part_of(out, some)
             passes.multiply_vectors(X[some], self._signs, self._spectrum, plans, self._real, vector, buffers, some_out)
 
-        for_slices(work, len(X), share_of(len(X), _TASK_VALUES // self.length))
+        for_slices(work, len(X), slice_size(len(X), _TASK_VALUES // self.length))
 
     def _multiply_exclusively(self, x: NDArray, out: Output) -> None:
         """Multiply one vector, every pass on all threads."""
@@ -145,8 +145,8 @@ class LongCirculantProduct:
             passes.columns_inverse(work, back, self._real, buffers, some.start, some.stop, out, x[:0])
 
         n_rows, n_blocks = self._shape.n1 // 2 + 1, len(back.row_re) // LANES
-        for_slices(rows, n_rows, share_of(n_rows, 1))
-        for_slices(columns, n_blocks, share_of(n_blocks, 1))
+        for_slices(rows, n_rows, slice_size(n_rows, 1))
+        for_slices(columns, n_blocks, slice_size(n_blocks, 1))
 
     def _columns_forward(self, x: NDArray, signs: NDArray[np.int8]) -> NDArray:
         """Do the first pass on all threads; return what it wrote."""
@@ -158,7 +158,7 @@ class LongCirculantProduct:
             passes.columns_forward(x, signs, self._plan, work, self._column_buffers(), some.start, some.stop)
 
         n_blocks = self._shape.n2 // LANES
-        for_slices(columns, n_blocks, share_of(n_blocks, 1))
+        for_slices(columns, n_blocks, slice_size(n_blocks, 1))
         return work
 
     @property
@@ -182,7 +182,7 @@ class LongCirculantProduct:
         def rows(some: slice) -> None:
             passes.rows_spectrum(work, self._plan, self._row_buffers(), some.start, some.stop, spectrum)
 
-        for_slices(rows, self._shape.n1, share_of(self._shape.n1, 1))
+        for_slices(rows, self._shape.n1, slice_size(self._shape.n1, 1))
         if self.length < _EXCLUSIVE:
             self._shared_work = None
         return spectrum

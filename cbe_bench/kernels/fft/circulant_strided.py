@@ -26,7 +26,7 @@ from cbe_bench.kernels.fft.polyphase_vectors import (
 )
 from cbe_bench.kernels.memory import Scratch
 from cbe_bench.kernels.output import Output, Values, part_of, signs_output
-from cbe_bench.kernels.parallel import for_slices, share_of
+from cbe_bench.kernels.parallel import for_slices, slice_size
 
 _LONGEST_GROUPED, _LARGEST_GROUPED_STRIDE = 1 << 12, 8
 """Vectors up to this length, which stay in cache, and stride are multiplied many at a time."""
@@ -130,7 +130,7 @@ class StridedCirculantProduct:
             else:
                 multiply_columns(X[part], plan, columns_buffers(plan, self._scratch, self.dtype), part_of(out, part))
 
-        for_slices(work, steps, share_of(steps, _TASK_VALUES // (step * self.length)))
+        for_slices(work, steps, slice_size(steps, _TASK_VALUES // (step * self.length)))
 
 
 def padded_length(d: int, multiple: int) -> int:

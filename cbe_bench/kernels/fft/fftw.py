@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from cbe_bench.core.cache import cache_directory, remember
+from cbe_bench.core.cache import cache_directory, write_cache
 from cbe_bench.core.environment import describe
 from cbe_bench.kernels.memory import aligned_empty
 from cbe_bench.kernels.simd.calls import address, call
@@ -125,7 +125,7 @@ class _Library:
         characters: list[bytes] = []
         write = ctypes.CFUNCTYPE(None, ctypes.c_char, ctypes.c_void_p)(lambda byte, _: characters.append(byte))
         self._get("export_wisdom")(write, None)
-        remember(self.wisdom_file(), b"".join(characters))
+        write_cache(self.wisdom_file(), b"".join(characters))
 
 
 def good_length(least: int, multiple: int = 2) -> int:

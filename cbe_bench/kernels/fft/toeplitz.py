@@ -17,7 +17,7 @@ from cbe_bench.kernels.fft.fftw import ComplexPlans, complex_plans, forward, goo
 from cbe_bench.kernels.fft.packed_real import Spectrum, multiply_spectrum, tables
 from cbe_bench.kernels.memory import Scratch
 from cbe_bench.kernels.output import Output, Values, part_of, row_of, signs_output, write_row
-from cbe_bench.kernels.parallel import for_slices, share_of
+from cbe_bench.kernels.parallel import for_slices, slice_size
 from cbe_bench.kernels.simd.vector import LANES, inline
 
 _TRANSFORM_ROWS = 4
@@ -87,7 +87,7 @@ class ToeplitzBlocks:
         def work(part: slice) -> None:
             _multiply_rows(Y[part], self._plan, self._buffers(), part_of(out, part))
 
-        for_slices(work, len(Y), share_of(len(Y), _TASK_VALUES // Y.shape[1]))
+        for_slices(work, len(Y), slice_size(len(Y), _TASK_VALUES // Y.shape[1]))
 
     def _buffers(self) -> _Buffers:
         """Return this thread's memory."""

@@ -24,7 +24,7 @@ from cbe_bench.reports.page.text import counted, duration, interval, markdown_ta
 from cbe_bench.reports.page.views import KIND_NAMES, ExperimentView, page_sections, sorted_kinds
 
 PIECES = ("summary", "claims", "advice", "table2")
-"""Parts of the page that may stand elsewhere, each a template of Markdown."""
+"""Parts of the page that other documents may include, each a template of Markdown."""
 
 
 def write_page(folder: Path, out: Path | None = None) -> list[str]:
@@ -49,7 +49,7 @@ def write_piece(name: str, facts: dict[str, Any], base: Path) -> str:
 
 
 def load_results(folder: Path) -> dict[str, Any]:
-    """Return all that the page tells of a folder of results, as its templates know it."""
+    """Return all that the page says about a folder of results, as its templates know it."""
     experiments = load_experiments(folder)
     if not experiments:
         raise InputError(f"{folder}: no results there: no folder in it has an {DESCRIPTION_FILE}; run `cbe-bench run`")

@@ -39,4 +39,4 @@ def _point(one: Standing | None) -> dict[str, float | None] | None:
     if one is None:
         return None
     std = None if math.isnan(one.std) else round(one.std, 5)
-    return {"recall": round(one.recall, 5), "spread": std, "time": one.time and round(one.time, 4)}
+    return {"recall": round(one.recall, 5), "std": std, "time": one.time and round(one.time, 4)}

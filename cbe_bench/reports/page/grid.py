@@ -1,4 +1,4 @@
-"""Tables as a person reads them: numbers to a few digits, a spread or the paper's value beside its number."""
+"""Tables as a person reads them: numbers to a few digits, an interval or the paper's value beside its number."""
 
 import math
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def recall(value: float) -> str:
-    """Write a recall, or another share, to a tenth of a point."""
+    """Write a recall, or another proportion, to a tenth of a point."""
     return "" if value != value else f"{value:.3f}"
 
 
@@ -66,7 +66,7 @@ def dimensions(value: float) -> str:
 
 
 def grid_of(frame: pd.DataFrame) -> Grid:
-    """Return a table for a reader; columns that are empty, or that its heading tells already, are left out."""
+    """Return a table for a reader; columns that are empty, or that its heading has already, are left out."""
     frame = frame.drop(columns=[name for name in frame if frame[name].isna().all() or name in _IN_HEADING])
     columns = [str(name) for name in frame if _owner(str(name), frame) is None]
     lines = [[_cell(name, line) for name in columns] for line in frame.to_dict("records")]
@@ -84,7 +84,7 @@ def _cell(name: str, line: dict[Any, Any]) -> Cell:
 
 
 def _beside(name: str, line: dict[Any, Any]) -> str:
-    """Write what stands beside a value: its spread, and the paper's value with its own."""
+    """Write what stands beside a value: its interval, and the paper's value with its own."""
     there = [(form, name + end) for end, form in _BESIDE.items() if name + end in line and _text("", line[name + end])]
     return " ".join(form.format(f"{_text(name, line[other])} {_beside(other, line)}".strip()) for form, other in there)
 

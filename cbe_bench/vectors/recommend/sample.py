@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from cbe_bench.core.errors import InputError
 from cbe_bench.data.features import Features, Matrix
-from cbe_bench.kernels.rescoring import exact_nearest
+from cbe_bench.kernels.linalg.rescoring import exact_nearest
 from cbe_bench.vectors.rows import prepare
 
 _PART = 4

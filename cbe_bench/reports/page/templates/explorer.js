@@ -31,8 +31,8 @@
     svg.append(put("line", { x1: x(at), x2: x(at), y1: top, y2: height - bottom, class: "cursor" }));
     for (const line of set.lines) {
       const found = line.points.map((p, i) => [p, i]).filter(([p]) => p);
-      const area = found.map(([p, i]) => `${x(i)},${y(p.recall + (p.spread || 0))}`)
-        .concat(found.map(([p, i]) => `${x(i)},${y(p.recall - (p.spread || 0))}`).reverse());
+      const area = found.map(([p, i]) => `${x(i)},${y(p.recall + (p.std || 0))}`)
+        .concat(found.map(([p, i]) => `${x(i)},${y(p.recall - (p.std || 0))}`).reverse());
       svg.append(put("polygon", { points: area.join(" "), fill: line.colour, opacity: 0.12 }));
       svg.append(put("polyline", {
         points: found.map(([p, i]) => `${x(i)},${y(p.recall)}`).join(" "), fill: "none", stroke: line.colour,
@@ -54,12 +54,12 @@
     box.querySelector("caption").textContent = `${set.name} (${kinds[set.kind] || set.kind}), ${group(set.bits[at])} bits`;
     const found = set.lines.filter((line) => line.points[at]).sort((a, b) => b.points[at].recall - a.points[at].recall);
     readout.replaceChildren(...found.map((line) => {
-      const { recall, spread, time } = line.points[at];
+      const { recall, std, time } = line.points[at];
       const row = document.createElement("tr");
       const swatch = put("svg", { width: 26, height: 8, "aria-hidden": "true" });
       swatch.append(put("polyline", { points: "0,4 26,4", stroke: line.colour, "stroke-width": 2.5, "stroke-dasharray": line.dash }));
       row.insertCell().append(swatch, line.name);
-      row.insertCell().textContent = recall.toFixed(3) + (spread === null ? "" : ` ± ${spread.toFixed(3)}`);
+      row.insertCell().textContent = recall.toFixed(3) + (std === null ? "" : ` ± ${std.toFixed(3)}`);
       row.insertCell().textContent = time === null ? "–" : `${Number(time.toPrecision(2))}×`;
       const stress = (on) => chart.querySelectorAll("[data-name]").forEach((e) => {
         e.style.opacity = !on || e.dataset.name === line.name ? "" : "0.15";

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
+from cbe_bench.kernels.linalg.products import products
 from cbe_bench.kernels.parallel import blas_threads, for_slices, slices
-from cbe_bench.kernels.products import products
 
 _BLOCK_VALUES = 1 << 23
 _TILE = 128

@@ -14,7 +14,7 @@ from cbe_bench.kernels.parallel import blas_threads, for_slices, slices
 
 _TILE_COLUMNS = 128
 BLOCKS_AT_ONCE = 64
-"""Terms of a sum that are held at once."""
+"""Terms of a sum in memory at once."""
 
 
 def polar(matrix: NDArray) -> NDArray:
@@ -52,14 +52,14 @@ def sum_over_blocks(work: Callable[[slice], NDArray], n: int, size: int) -> NDAr
     blocks = slices(n, size)
     total = np.zeros(())
     for first in range(0, len(blocks), BLOCKS_AT_ONCE):
-        wave = blocks[first : first + BLOCKS_AT_ONCE]
-        terms: list[NDArray] = [total] * len(wave)
+        batch = blocks[first : first + BLOCKS_AT_ONCE]
+        terms: list[NDArray] = [total] * len(batch)
 
-        def compute(part: slice, wave: list[slice] = wave, terms: list[NDArray] = terms) -> None:
+        def compute(part: slice, batch: list[slice] = batch, terms: list[NDArray] = terms) -> None:
             for i in range(part.start, part.stop):
-                terms[i] = work(wave[i])
+                terms[i] = work(batch[i])
 
-        for_slices(compute, len(wave), 1, blas=True)
+        for_slices(compute, len(batch), 1, blas=True)
         for term in terms:
             total = total + term
     return total

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from cbe_bench.kernels.linalg.products import paired_products, squared_distances
 from cbe_bench.kernels.parallel import for_slices
-from cbe_bench.kernels.products import paired_products, squared_distances
 
 _MORE = 32
 """Vectors compared in double precision beside the k nearest and half as many."""
