@@ -18,6 +18,7 @@ from cbe_bench.vectors.blocks import Run, Task, run_here
 _BLOCKS_PER_WORKER = 3
 """Blocks in flight for each worker: enough to keep it busy, few enough that results do not pile up."""
 
+_SECONDS_TO_ANSWER: float = 10
 _SECONDS_TO_RETURN = 60
 """How long to wait for workers to replace those that are gone."""
 
@@ -49,7 +50,7 @@ def running(workers: int | None, scheduler: str | None) -> Iterator[Run]:
         raise InputError("--workers and --scheduler need Dask: pip install 'cbe-bench[dask]'") from None
     if scheduler is not None:
         try:
-            client = Client(scheduler, timeout=10, set_as_default=False)
+            client = Client(scheduler, timeout=_SECONDS_TO_ANSWER, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
             raise InputError(f"--scheduler {scheduler}: does not answer ({type(error).__name__})") from None
         with client:
@@ -79,17 +80,17 @@ class ClusterRun:
     """
 
     def __init__(self, client: Any) -> None:
-        self._client = client
+        self.client = client
 
     def __call__(self, task: Task, numbers: Sequence[int]) -> Iterator[tuple[int, Any]]:
         """Yield (number, result) as blocks end, in any order."""
         from distributed import as_completed
 
         sent, waiting = self._send(task), iter(numbers)
-        n_workers = len(self._client.scheduler_info(n_workers=-1)["workers"])
+        n_workers = len(self.client.scheduler_info(n_workers=-1)["workers"])
         first = islice(waiting, _BLOCKS_PER_WORKER * max(1, n_workers))
         blocks = {future: number for number in first for future in [self._submit(sent, number)]}
-        ended = as_completed(list(blocks), loop=self._client.loop)
+        ended = as_completed(list(blocks), loop=self.client.loop)
         for future in ended:
             number = blocks.pop(future)
             try:
@@ -106,11 +107,11 @@ class ClusterRun:
                 ended.add(again)
 
     def _send(self, task: Task) -> Any:
-        self._client.wait_for_workers(1, timeout=_SECONDS_TO_RETURN)
-        return self._client.scatter(task, hash=False, broadcast=True)
+        self.client.wait_for_workers(1, timeout=_SECONDS_TO_RETURN)
+        return self.client.scatter(task, hash=False, broadcast=True)
 
     def _submit(self, task: Any, number: int) -> Any:
-        return self._client.submit(_do, task, number, pure=False)
+        return self.client.submit(_do, task, number, pure=False)
 
 
 def _do(task: Task, number: int) -> Any:

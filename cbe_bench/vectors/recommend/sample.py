@@ -12,7 +12,7 @@ from cbe_bench.vectors.rows import prepare
 
 _PART = 4
 """A nested sample has this many times fewer rows than the next one."""
-_LEAST_ROWS = 1000
+_LEAST_ROWS = 250
 """Rows of the smallest nested sample, at least."""
 _MOST_BYTES = 1 << 30
 
