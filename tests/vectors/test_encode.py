@@ -7,7 +7,7 @@ import h5py
 import numpy as np
 import pytest
 
-from cbe_bench import encode_file, load_encoder, make_encoder
+from cbe_bench import encode_file, make_encoder
 from cbe_bench.core.errors import InputError
 from cbe_bench.vectors import blocks
 from cbe_bench.vectors.code_file import CodeFile
@@ -197,9 +197,3 @@ def test_a_file_of_another_kind_is_refused(source, tmp_path):
         CodeFile(tmp_path / "none.h5")
     with pytest.raises(InputError, match="HDF5"):
         CodeFile(source)
-
-
-def test_a_saved_encoder_is_still_read(tmp_path, vectors):
-    encoder = make_encoder("cbe-rand", n_bits=16, random_state=0).fit(vectors)
-    encoder.save(tmp_path / "e.npz")
-    assert np.array_equal(load_encoder(tmp_path / "e.npz").encode(vectors), encoder.encode(vectors))

@@ -111,17 +111,14 @@ def _recall(ranks: Ranks, k: int, candidates: int) -> NDArray[np.float64]:
 
 def _estimate(recalls: list[NDArray[np.float64]], sample: Sample, seed: int) -> Estimate:
     """Return mean recall with an interval, given that of each query on nested samples, the largest first."""
-    own = recalls[0]
-    expected = [own]
-    if len(recalls) > 1:
-        steps = np.log(sample.full_rows / sample.sizes[0])
-        expected = [
-            own + steps * (own - other) / np.log(sample.sizes[0] / size)
-            for other, size in zip(recalls[1:], sample.sizes[1:], strict=True)
-        ]
+    own, steps = recalls[0], np.log(sample.full_rows / sample.sizes[0])
+    expected = [
+        own + steps * (own - other) / np.log(sample.sizes[0] / size)
+        for other, size in zip(recalls[1:], sample.sizes[1:], strict=True)
+    ] or [own]
     drawn = np.random.default_rng(seed).integers(0, len(own), (_BOOTSTRAPS, len(own)))
     tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
-    ends = np.array([np.quantile(values[drawn].mean(axis=1), tails) for values in expected]).clip(0.0, 1.0)
+    ends = np.array([np.quantile(values[drawn].mean(axis=1), tails) for values in [own, *expected]]).clip(0.0, 1.0)
     full = float(np.mean([values.mean() for values in expected]).clip(0.0, 1.0))
     return Estimate(float(own.mean()), full, float(ends[:, 0].min()), float(ends[:, 1].max()))
 

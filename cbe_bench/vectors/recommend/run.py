@@ -118,6 +118,7 @@ def recommend(
             n_rows=sample_rows,
             n_queries=n_queries,
             depth=depths[-1],
+            at=at,
             seed=seed,
             queries=asked,
         )

@@ -13,7 +13,8 @@ from cbe_bench.vectors.rows import prepare
 _PART = 4
 """A nested sample has this many times fewer rows than the next one."""
 _LEAST_ROWS = 250
-"""Rows of the smallest nested sample, at least."""
+_LEAST_ROWS_PER_NEIGHBOUR = 20
+"""Rows of the smallest nested sample, at least, and for each neighbour wanted: candidates must be few of them."""
 _MOST_BYTES = 1 << 30
 
 
@@ -57,6 +58,7 @@ def draw_sample(
     n_rows: int,
     n_queries: int,
     depth: int,
+    at: int,
     seed: int,
     queries: Features | None = None,
 ) -> Sample:
@@ -72,6 +74,8 @@ def draw_sample(
         Rows of the sampled database, and queries, at most; the sample is less than 1 GiB.
     depth : int
         Exact neighbours of each query.
+    at : int
+        Neighbours that a search is to find.
     seed : int
         Decides the sample.
     queries : Features, optional
@@ -93,7 +97,7 @@ def draw_sample(
     database = _read(features, drawn[n_queries:] if own else drawn, metric)
     sizes = [len(database)]
     if len(database) < features.n_rows - (n_queries if own else 0):
-        while len(sizes) < 3 and sizes[-1] // _PART >= max(_LEAST_ROWS, 2 * depth):
+        while len(sizes) < 3 and sizes[-1] // _PART >= max(_LEAST_ROWS, depth, _LEAST_ROWS_PER_NEIGHBOUR * at):
             sizes.append(sizes[-1] // _PART)
     neighbours = [exact_nearest(asked, database[:size], depth, metric) for size in sizes]
     full = features.n_rows - (n_queries if own else 0)
