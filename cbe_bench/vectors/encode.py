@@ -138,11 +138,16 @@ def encode_file(
         options.encoder().check_params(features.n_features)
         known_ids = open_ids(ids, features.n_rows)
         folder = out.with_name(out.name + ".partial")
-        with exclusive(folder, message):
-            _check_output(out, overwrite)
-            partial = _Partial(folder, features, options, dataset, ids, overwrite)
-            summary = partial.encode(resources, run, message, rows_done)
-            partial.finish(out, known_ids, summary)
+        try:
+            with exclusive(folder, message):
+                _check_output(out, overwrite)
+                partial = _Partial(folder, features, options, dataset, ids, overwrite)
+                summary = partial.encode(resources, run, message, rows_done)
+                partial.finish(out, known_ids, summary)
+        except InputError:
+            if not any(folder.glob("*/*.npz")):  # nothing to resume
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
     shutil.rmtree(folder, ignore_errors=True)
     return summary
 

@@ -134,6 +134,7 @@ def test_nothing_but_zeros_is_refused(tmp_path):
     np.save(tmp_path / "zeros.npy", np.zeros((10, 4), np.float32))
     with pytest.raises(InputError, match="only zeros"):
         encode_file(tmp_path / "zeros.npy", tmp_path / "c.h5")
+    assert [path.name for path in tmp_path.iterdir()] == ["zeros.npy"], "nothing is left behind"
 
 
 @pytest.mark.parametrize(
