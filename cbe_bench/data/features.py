@@ -20,6 +20,9 @@ from cbe_bench.kernels.linalg.products import squared_norms
 
 Matrix = NDArray[np.float32]
 
+_SOURCES = ("images", "texts", "vectors")
+"""Keys of a recipe that hold the hash of what features were built from."""
+
 
 class Features(ABC):
     """A matrix of features that may be larger than memory.
@@ -94,15 +97,18 @@ class FileFeatures(Features):
     def content_hash(self) -> str:
         """Return the hash of the file's bytes, cached as long as its size and time do not change.
 
-        Of features built from images of known content it is the hash of recipe, images and visual words instead: the
-        same wherever they were built, whatever the version of the file format.
+        Of features built from images, texts or vectors of known content it is the hash of the recipe, which names that
+        content, and of the visual words instead: the same wherever they were built, whatever the version of the file
+        format.
         """
         return self._recipe_hash() or file_hash(self.path)
 
     def _recipe_hash(self) -> str | None:
         described = self.describe()
         recipe, words = described.get("recipe"), described.get("words_sha256")
-        if not isinstance(recipe, dict) or not _is_sha256(recipe.get("images")) or not _is_sha256(words):
+        if not isinstance(recipe, dict) or not any(_is_sha256(recipe.get(key)) for key in _SOURCES):
+            return None
+        if not _is_sha256(words) and ("images" in recipe or words is not None):
             return None
         if (recipe.get("rows"), recipe.get("n_features")) != (self.n_rows, self.n_features):
             return None

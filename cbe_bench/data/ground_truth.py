@@ -75,10 +75,11 @@ def _merge(
     """Bring one query's k nearest up to date with one block.
 
     `screened` is |x|^2 - 2 x.q, the squared distance less |q|^2. For vectors of unit length its error is at most
-    2 d u / (1 - d u), u = 2^-24, in whatever order the product was added up.
+    2 n u / (1 - n u), u = 2^-24, in whatever order the products of the n values of q that are not zero were added up:
+    zeros add nothing, and no error.
     """
     k, square = len(distances), float(squared_norms(query[None])[0])
-    relative = len(query) * 2.0**-24
+    relative = np.count_nonzero(query) * 2.0**-24
     error = 2.1 * relative / (1 - relative)  # norms may be above one by rounding
     bar = distances[-1] - square
     if len(screened) > k:

@@ -6,7 +6,7 @@ For k < d bits the first k values are used, or k values at a constant distance, 
 their own r and D are concatenated.
 """
 
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,21 @@ from numpy.typing import NDArray
 from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.encoders.base import N_TRAIN, Encoder
 from cbe_bench.encoders.state import Field, Shapes, sign_field
+from cbe_bench.kernels.arrays import Array, Namespace, Place
+from cbe_bench.kernels.arrays import circulant_product as circulant_array_product
 from cbe_bench.kernels.bits import Codes, code_bytes
+from cbe_bench.kernels.fft.circulant import CirculantProduct
 from cbe_bench.kernels.fft.circulant_product import AnyCirculantProduct, circulant_product
 from cbe_bench.kernels.fft.circulant_strided import row_stride, strided_bytes
+from cbe_bench.kernels.single import EncodeSingle
+
+
+class CirculantBlock(NamedTuple):
+    """A block of bits on a device: D, the spectrum of r, and which rows of circ(r) D are used."""
+
+    signs: Array
+    spectrum: Array
+    rows: Any
 
 
 class CirculantEncoder(Encoder):
@@ -75,6 +87,28 @@ class CirculantEncoder(Encoder):
             first = block * d // 8
             product.encode(X, n_bits, codes[:, first : first + code_bytes(n_bits)])
         return codes
+
+    def _single(self) -> EncodeSingle:
+        product = self._products_for(np.dtype(np.float32))[0]
+        simple = isinstance(product, CirculantProduct) and self.n_bits_ <= self.n_features_in_ and self.rows == "first"
+        return product.single(self.n_bits_) if simple else super()._single()  # type: ignore[union-attr]
+
+    def _device_state(self, place: Place) -> list[CirculantBlock]:
+        stride, orders = self._stride(self.n_features_in_), getattr(self, "order_", None)
+        blocks = []
+        for block, (r, signs) in enumerate(zip(self.r_, self.signs_, strict=True)):
+            n_bits = min(len(r), self.n_bits_ - block * len(r))
+            rows = slice(0, n_bits * stride, stride) if orders is None else place.put(orders[block, :n_bits])
+            spectrum = place.put(np.fft.rfft(r.astype(np.float64)))
+            blocks.append(CirculantBlock(place.put(signs.astype(np.float32)), spectrum, rows))
+        return blocks
+
+    def _project_array(self, xp: Namespace, X: Array, state: list[CirculantBlock]) -> Array:
+        values = []
+        for signs, spectrum, rows in state:
+            whole = circulant_array_product(xp, X, signs, spectrum)
+            values.append(whole[:, rows] if isinstance(rows, slice) else xp.take(whole, rows, axis=1))
+        return values[0] if len(values) == 1 else xp.concat(values, axis=1)
 
     def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
         blocks = self._blocks(n_features)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from cbe_bench.kernels.arrays import library_of, to_host
 from cbe_bench.kernels.bits import Codes
 
 if TYPE_CHECKING:
@@ -48,11 +49,14 @@ def training_problems(encoder: "Encoder", X: NDArray) -> list[str]:
     encoder : Encoder
         A fitted encoder.
     X : float32 or float64 array of shape (n, d)
-        The training set, or some rows like it; 512 of its rows are looked at.
+        The training set, or some rows like it, of any library; 512 of its rows are looked at, on the host.
     """
-    if len(X) < _FEWEST_ROWS:
+    n_rows = X.shape[0]
+    if n_rows < _FEWEST_ROWS:
         return []
-    some = X[:: -(-len(X) // _ROWS)]
+    some = X[:: -(-n_rows // _ROWS), :]
+    if library_of(some) is not None:
+        some = to_host(some)
     codes, problems = encoder._encode(some), []
     energy, constant = mean_energy(some), constant_bits(codes, encoder.n_bits_)
     if encoder.linear and energy > _MEAN_ENERGY:

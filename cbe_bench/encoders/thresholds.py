@@ -15,6 +15,7 @@ from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.encoders.base import N_TRAIN, Encoder
 from cbe_bench.encoders.state import Field, Shapes
 from cbe_bench.encoders.wrapper import Wrapper
+from cbe_bench.kernels.arrays import Array, Namespace, Place, column_medians, to_host
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_above
 from cbe_bench.kernels.parallel import for_slices, slices, thread_count
 
@@ -110,6 +111,30 @@ class Thresholded(Wrapper):
         for part in slices(len(X), max(1, _ENCODE_VALUES // self.n_bits_)):
             _pack(self._values(X[part]), thresholds, codes[part])
         return codes
+
+    def _fit_array(self, xp: Namespace, X: Array, y: Any, rng: np.random.Generator) -> None:
+        place = Place.of(X)
+        mean = to_host(xp.mean(X, axis=0)) if self.center else np.zeros(X.shape[1])
+        self.mean_ = mean.astype(np.float64)
+        rows = X if self.encoder.data_dependent else X[:1, :]
+        centred = rows - place.put(self.mean_) if self.center else rows
+        self._fit_inner(centred, y if self.encoder.data_dependent else None, rng, X.shape[1])
+        self.thresholds_ = np.zeros(self.n_bits_)
+        if self.threshold == "median":
+            some = X[:: -(-X.shape[0] * self.n_bits_ // _MEDIAN_VALUES), :]
+            state = self._device_state(place)  # with thresholds of zero
+            values = xp.concat(list(self._projections(xp, some, state)), axis=0)
+            self.thresholds_[:] = to_host(column_medians(xp, values))
+        elif self.encoder_.linear and self.center:
+            self.thresholds_[:] = self.encoder_._project(self.mean_[None])[0]
+
+    def _device_state(self, place: Place) -> tuple[Array, Array, Any]:
+        return place.put(self.mean_), place.put(self.thresholds_), self.encoder_._device_state(place)
+
+    def _project_array(self, xp: Namespace, X: Array, state: tuple[Array, Array, Any]) -> Array:
+        mean, thresholds, inner = state
+        rows = X if self.encoder_.linear or not self.center else X - mean
+        return self.encoder_._project_array(xp, rows, inner) - thresholds
 
     def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
         own = {"mean_": Field("f8", (n_features,)), "thresholds_": Field("f8", (self.bits(n_features),))}

@@ -10,8 +10,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from cbe_bench.kernels import array_search
+from cbe_bench.kernels.arrays import library_of
 from cbe_bench.kernels.asymmetric import AsymmetricQueries, aligned_rows, code_words, sum_up
-from cbe_bench.kernels.bits import Codes
+from cbe_bench.kernels.bits import Codes, code_bytes
 from cbe_bench.kernels.hamming import (
     MOST_QUERIES,
     check_codes,
@@ -148,14 +150,46 @@ def top_k(queries: Codes, database: Codes, k: int) -> tuple[NDArray[np.int32], N
     Returns
     -------
     distances, rows : arrays of shape (n_queries, k)
-        In order of distance, equal distances in order of row.
+        In order of distance, equal distances in order of row; of the library and on the device of the codes.
     """
+    if library_of(queries) is not None or library_of(database) is not None:
+        return array_search.hamming_top_k(queries, database, k)
     check_codes(queries, database)
     if not len(queries):
         return np.empty((0, k), np.int32), np.empty((0, k), np.int64)
     if not 1 <= k <= len(database):
         raise ValueError(f"k = {k}: must be from 1 to the {len(database)} codes in the database")
     search = HammingSearch(queries, k)
+    search.add(database)
+    return search.nearest()
+
+
+def asymmetric_top_k(projections: NDArray, database: Codes, k: int) -> Nearest:
+    """Find the k codes with the largest asymmetric scores for each query, on all cores.
+
+    Parameters
+    ----------
+    projections : float array of shape (n_queries, n_bits)
+        The real values of the queries.
+    database : uint8 array of shape (n, bytes)
+        Packed codes of `n_bits` bits.
+    k : int
+        Neighbours wanted, at most the number of codes in the database.
+
+    Returns
+    -------
+    scores, rows : arrays of shape (n_queries, k)
+        Largest scores first, equal scores in order of row; of the library and on the device of the codes. Those of
+        NumPy arrays are exact, of others they are inner products in the precision of the projections.
+    """
+    if library_of(projections) is not None or library_of(database) is not None:
+        return array_search.asymmetric_top_k(projections, database, k)
+    n_bits = projections.shape[1]
+    if code_bytes(n_bits) != database.shape[1]:
+        raise ValueError(f"projections of {n_bits} bits, but the database has {database.shape[1]} bytes a code")
+    if not 1 <= k <= len(database):
+        raise ValueError(f"k = {k}: must be from 1 to the {len(database)} codes in the database")
+    search = AsymmetricSearch(projections, k)
     search.add(database)
     return search.nearest()
 

@@ -171,15 +171,15 @@ def write_archive(path: Path, rng: Generator, change: bool) -> None:
 
 
 def use_archive(path: Path) -> None:
-    """Read an archive as every known image set; none has the content of the original, so each must be refused."""
+    """Read an archive as every known set; none has the content of the original, so each must be refused."""
     from cbe_bench.core.errors import InputError
-    from cbe_bench.data.catalogue import image_sets
-    from cbe_bench.data.images.sources import read_image_set
+    from cbe_bench.data.catalogue import fetched_sets
+    from cbe_bench.data.sources.fetched import read_set
 
     refusal = None
-    for known in image_sets().values():
+    for known in fetched_sets().values():
         try:
-            read_image_set(known, path, str(path))
+            read_set(known, path, str(path))
         except InputError as error:
             if not str(error).isprintable() or path.stem not in str(error):
                 raise

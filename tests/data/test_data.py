@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from cbe_bench.core.errors import InputError
+from cbe_bench.data import ground_truth
 from cbe_bench.data.features import file_hash
 from cbe_bench.data.formats.hdf5 import HDF5Features
 from cbe_bench.data.ground_truth import exact_neighbours
@@ -12,6 +13,7 @@ from cbe_bench.data.splits import PROTOCOLS, make_split
 from cbe_bench.data.synthetic import SyntheticFeatures
 from cbe_bench.data.view import DatasetView
 from cbe_bench.kernels import parallel
+from cbe_bench.kernels.linalg.products import squared_distances
 
 
 def write(path, features, labels=None, **options):
@@ -267,6 +269,25 @@ def test_truth_separates_neighbours_that_single_precision_cannot(tmp_path, rng, 
     distances = ((query[:, None] - database) ** 2).sum(axis=2)
     found = np.take_along_axis(distances, exact_neighbours(view, 10), axis=1)
     np.testing.assert_allclose(found, np.sort(distances, axis=1)[:, :10], rtol=2000 * 2.0**-52)
+
+
+def test_truth_of_sparse_rows_is_exact(tmp_path, rng, fresh_cache, monkeypatch):
+    """Rows of few values at nearly one distance: a query's own values bound the error, so few are compared exactly."""
+    columns = rng.choice(1 << 14, 60, replace=False)
+    data = np.zeros((400, 1 << 14), np.float32)
+    data[:, columns] = 1 + 0.05 * rng.standard_normal((400, 60))
+    view = prepared(array_features(tmp_path, data), block_rows=50)
+    compared = []
+    monkeypatch.setattr(
+        ground_truth,
+        "squared_distances",
+        lambda query, block, rows: compared.append(len(rows)) or squared_distances(query, block, rows),
+    )
+    found = exact_neighbours(view, 10)
+    database = np.concatenate([block[:, columns] for _, block in view.database_blocks()]).astype(np.float64)
+    distances = ((view.queries()[:, None, columns].astype(np.float64) - database) ** 2).sum(axis=2)
+    assert np.array_equal(found, np.argsort(distances, axis=1, kind="stable")[:, :10])
+    assert sum(compared) < 20 * 300 / 4
 
 
 def test_equal_rows_are_ranked_by_position(tmp_path, fresh_cache):

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 import cbe_bench
 from cbe_bench.core.errors import InputError
+from cbe_bench.data.dataset import choose_rows
 from cbe_bench.data.features import Matrix
 from cbe_bench.data.formats.hdf5_access import fixed_strings
 from cbe_bench.data.images.dense_sift import DESCRIPTOR, dense_sift
-from cbe_bench.data.images.readers import SIDE, ImageReader
+from cbe_bench.data.images.readers import ImageReader
 from cbe_bench.data.images.vlad import learn_words, vlad
 from cbe_bench.data.view import Tick
 from cbe_bench.kernels.parallel import for_slices, slices
@@ -40,7 +41,7 @@ def make_vlad(
 
     `rows` takes that many images, drawn by the seed; by default all.
     """
-    chosen = _choose(len(pictures.labels), rows, seed)
+    chosen = choose_rows(len(pictures.labels), rows, seed)
     recipe = _recipe(pictures, n_words, chosen, seed)
     part = _Part(path, recipe)
     if part.rows_done is None:
@@ -57,19 +58,11 @@ def make_vlad(
     return empty
 
 
-def _choose(count: int, rows: int | None, seed: int) -> NDArray[np.int64]:
-    if rows is None or rows == count:
-        return np.arange(count)
-    if rows > count:
-        raise InputError(f"--rows {rows}: there are {count:,} images")
-    return np.sort(np.random.default_rng([seed, count]).choice(count, rows, replace=False))
-
-
 def _recipe(pictures: ImageReader, n_words: int, chosen: NDArray[np.int64], seed: int) -> dict[str, Any]:
     """Return all that decides the content of the file; with the hash of the words, its identity."""
     return {
         "version": _VERSION,
-        "side": SIDE,
+        "side": pictures.side,
         "words": n_words,
         "seed": seed,
         "rows": len(chosen),

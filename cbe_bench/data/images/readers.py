@@ -17,7 +17,7 @@ from cbe_bench.data.images.dense_sift import Images
 from cbe_bench.data.images.parsers import LabelledImages
 
 SIDE = 64
-"""Pixels of an image along each side when it is described."""
+"""Pixels of an image along each side when it is described, unless another size is wanted."""
 _GREY = (299, 587, 114)
 """Thousandths of red, green and blue in the grey of a pixel."""
 _MAX_PIXELS = 100_000_000
@@ -36,21 +36,25 @@ class ImageReader(ABC):
         The names of the classes.
     provenance : dict
         What a file made from these images says about them.
+    side : int
+        Pixels of an image, as it is read, along each side.
     """
 
+    side: int
     labels: NDArray[np.int16]
     classes: tuple[str, ...]
     provenance: dict[str, Any]
 
     @abstractmethod
     def read(self, rows: NDArray[np.int64]) -> Images:
-        """Return the given images, sorted, as (n, SIDE, SIDE)."""
+        """Return the given images, sorted, as (n, side, side)."""
 
 
 class StoredImages(ImageReader):
-    """Images in a file that `store_images` wrote."""
+    """Images in a file that `store_images` wrote, brought to one size."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, side: int = SIDE) -> None:
+        self.side = side
         check_regular_file(path)
         with readable(path, "cannot be read as stored images"), open_file(path) as file:
             pixels, labels = find(file, "images"), find(file, "labels")
@@ -63,7 +67,7 @@ class StoredImages(ImageReader):
         if len(shape) not in (3, 4) or not all(shape) or shape[1] != shape[2] or self.labels.shape != shape[:1]:
             raise InputError(f"{path}: /images has shape {shape}, /labels {self.labels.shape}; they do not fit")
         self.provenance = found
-        self._enlarge = _interpolation(self._pixels.shape[1], SIDE)
+        self._enlarge = _interpolation(self._pixels.shape[1], side)
 
     def read(self, rows: NDArray[np.int64]) -> Images:
         """Return the given images, enlarged by linear interpolation, exactly until the division at the end.
@@ -77,6 +81,8 @@ class StoredImages(ImageReader):
 
 class FolderImages(ImageReader):
     """A folder of image files; those in a subfolder are of the class it is named after."""
+
+    side = SIDE
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():

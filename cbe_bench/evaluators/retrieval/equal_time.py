@@ -205,9 +205,12 @@ class EqualTimeSearch:
         return Timed(longer.n_bits, longer.time_ratio / ratio), longer.searched_at_bits
 
     def _fitted(self, method: TimedMethod, n_bits: int) -> Encoder:
+        """Return an encoder that has encoded a vector: what is compiled and planned at first use is not timed."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            return fit_for_timing(method.make(n_bits), self._X, _THREADS)
+            encoder = fit_for_timing(method.make(n_bits), self._X, _THREADS)
+        encoder.encode(self._X[:1], check_input=False)
+        return encoder
 
     def _compare(self, encoder: Encoder, reference: Encoder, budget_s: float) -> tuple[float, float]:
         """Return the time of an encoder relative to the reference, and the seconds per vector of the reference.
