@@ -78,7 +78,8 @@ class EncodeTask:
         """Return the codes of a block."""
         features = _opened(self.path, self.part)
         found = prepare(content, _rows(features, number), self.metric, features.source)
-        return EncodedBlock(self.encoder.encode(found.vectors), found.rows)
+        known = self.metric == "cosine" and len(found.vectors) > 0  # finite, of unit length
+        return EncodedBlock(self.encoder.encode(found.vectors, check_input=not known), found.rows)
 
 
 def _rows(features: Features, number: int) -> NDArray[np.int64]:

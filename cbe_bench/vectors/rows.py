@@ -7,13 +7,10 @@ from numpy.typing import NDArray
 
 from cbe_bench.core.errors import InputError
 from cbe_bench.data.features import Features, Matrix
-from cbe_bench.kernels.linalg.products import squared_norms
-from cbe_bench.kernels.parallel import for_slices
+from cbe_bench.kernels.linalg.norms import row_norms
 
 METRICS = ("cosine", "l2", "ip")
 """Angle, Euclidean distance, inner product."""
-_SLICE_VALUES = 1 << 18
-"""Values that one thread checks and scales at once: they stay in its cache."""
 _SAMPLE_BYTES = 1 << 28
 _ROWS_NAMED = 5
 
@@ -47,15 +44,7 @@ def prepare(block: Matrix, rows: NDArray[np.int64], metric: str, source: str) ->
     InputError
         If a row holds NaN or infinite values.
     """
-    norms = np.empty(len(block))
-
-    def measure(part: slice) -> None:
-        norms[part] = np.sqrt(squared_norms(block[part]))
-        if metric == "cosine":
-            with np.errstate(divide="ignore", invalid="ignore"):
-                block[part] *= (1 / norms[part]).astype(np.float32)[:, None]
-
-    for_slices(measure, len(block), max(1, _SLICE_VALUES // block.shape[1]))
+    norms = row_norms(block, scale=metric == "cosine")
     finite = np.isfinite(norms)
     if not finite.all():
         found = rows[~finite]
