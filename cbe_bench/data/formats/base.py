@@ -106,6 +106,8 @@ class ArrayFeatures(StoredFeatures):
 
     def _read(self, rows: NDArray[np.int64]) -> Matrix:
         out = np.empty((len(rows), self.n_features), np.float32)
+        if rows[-1] - rows[0] + 1 == len(rows) and self._read_directly(int(rows[0]), out):
+            return out
         with np.errstate(over="ignore", invalid="ignore"):
             for part in slices(len(rows), max(1, _SLICE_BYTES // (4 * self.n_features))):
                 some = rows[part]
@@ -113,6 +115,21 @@ class ArrayFeatures(StoredFeatures):
                 out[part] = self._array[some[0] : some[-1] + 1] if consecutive else self._array[some]
                 release_pages(self._array)
         return out
+
+    def _read_directly(self, first: int, out: Matrix) -> bool:
+        """Read consecutive rows that are stored as they are returned, without mapping them; return whether they are."""
+        array = self._array
+        whole = isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap) and array.flags.c_contiguous
+        if not whole or array.dtype != out.dtype:
+            return False
+        with self.path.open("rb", buffering=0) as file:
+            file.seek(array.offset + first * array.strides[0])  # type: ignore[attr-defined]
+            left = out.reshape(-1).view(np.uint8).data
+            while left and (count := file.readinto(left)):
+                left = left[count:]
+        if left:
+            raise InputError(f"{self.path}: ends early; it was changed while it was read")
+        return True
 
     def _describe(self) -> dict[str, Any]:
         return {"values": str(self._array.dtype)}
