@@ -1,5 +1,7 @@
 """Every fast path against its definition."""
 
+import gzip
+import hashlib
 import logging
 import os
 import subprocess
@@ -21,6 +23,7 @@ from cbe_bench.kernels.fft.circulant_long import LongCirculantProduct, layout
 from cbe_bench.kernels.fft.circulant_strided import StridedCirculantProduct, row_stride
 from cbe_bench.kernels.fft.column_fft import column_fft, column_plan
 from cbe_bench.kernels.hadamard import fwht
+from cbe_bench.kernels.memory import aligned_empty
 from cbe_bench.kernels.random import gaussian_pairs
 
 DIMENSIONS = [1, 2, 3, 4, 5, 6, 7, 8, 15, 16, 17, 64, 96, 97, 100, 121, 210, 257, 1000, 1018, 1024, 2053]
@@ -148,28 +151,57 @@ def test_good_lengths_are_even_and_factor_well():
         assert length <= max(2, 1.1 * least + 2)
 
 
-def test_wisdom_is_kept_and_foreign_wisdom_ignored(fresh_cache, caplog):
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_wisdom_is_named_after_its_content_and_has_the_lengths_it_should(dtype):
+    path = fftw.wisdom_path(dtype)
+    content = gzip.decompress(path.read_bytes())
+    assert path.name == f"{dtype}-{hashlib.sha256(content).hexdigest()[:8]}.gz"
+    library = fftw.Library(dtype)
+    if content.splitlines()[0] != library.exported_wisdom().splitlines()[0]:
+        pytest.skip("FFTW was built otherwise here")
+    with library.wisdom(content):
+        for length in (2, 48, 400, 480, 1536, 6400, 8192, 16384):
+            a, b = (aligned_empty((length,), library.complex) for _ in range(2))
+            assert all(library.plan(length, a, b, way, fftw._WISDOM_ONLY) for way in (-1, 1)), length
+        a, b = (aligned_empty((17,), library.complex) for _ in range(2))
+        assert not library.plan(17, a, b, -1, fftw._WISDOM_ONLY)
+
+
+PLANNED = """
+import sys, numpy as np, pyfftw
+from cbe_bench.kernels.fft import fftw
+from cbe_bench.kernels.memory import aligned_empty
+if sys.argv[1] == "measured":
+    for n in (480, 768, 1001, 17):
+        pyfftw.FFTW(*(pyfftw.empty_aligned(n, "c8") for _ in range(2)), flags=("FFTW_MEASURE",))
+before = fftw.Library("float32").exported_wisdom()
+for n in (480, 768, 1001, 17):
+    plans = fftw.complex_plans(n, "float32")
+    a, b = (aligned_empty((n,), "c8") for _ in range(2))
+    a[:] = np.random.default_rng(0).standard_normal(n)
+    run = fftw.ctypes.CFUNCTYPE(None, *[fftw.ctypes.c_void_p] * 3)(plans.function)
+    run(plans.forward, a.ctypes.data, b.ctypes.data)
+    sys.stdout.write(b.tobytes().hex())
+assert fftw.Library("float32").exported_wisdom() == before, "what the process measured itself is as it was"
+"""
+
+
+def test_transforms_are_equal_to_the_bit_whatever_else_a_process_measured():
+    said = [
+        subprocess.run([sys.executable, "-c", PLANNED, how], capture_output=True, check=True).stdout
+        for how in ("cold", "measured")
+    ]
+    assert said[0] and said[0] == said[1]
+
+
+def test_another_build_of_fftw_estimates_its_plans(monkeypatch, caplog):
+    monkeypatch.setattr(fftw, "_packaged_wisdom", lambda _: b"(fftw-9.9 of another machine")
     fftw.complex_plans.cache_clear()
-    library = fftw._Library("float32")
-    library.write_wisdom()
-    path = library.wisdom_file()
-    assert fresh_cache in path.parents
-    assert path.read_bytes().startswith(b"(fftw-")
-    path.write_bytes(b"(fftw-9.9 of another machine")
-    with caplog.at_level(logging.WARNING):
+    with caplog.at_level(logging.INFO):
         plans = fftw.complex_plans(48, "float32")
-    assert plans.forward
-    assert plans.inverse
-    assert "ignored" in caplog.text
+    assert plans.forward and plans.inverse
+    assert "estimates" in caplog.text
     fftw.complex_plans.cache_clear()
-
-
-def test_a_cache_that_cannot_be_written_is_only_a_warning(tmp_path, monkeypatch, caplog):
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("CBE_BENCH_CACHE", str(tmp_path / "file" / "below"))
-    with caplog.at_level(logging.WARNING):
-        fftw._Library("float64").write_wisdom()
-    assert "could not be cached" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,9 @@ def make(
     """
     from cbe_bench.cli._progress import Progress
     from cbe_bench.core.errors import InputError, did_you_mean
+    from cbe_bench.core.locks import exclusive
     from cbe_bench.data.catalogue import Build, build_vlad, datasets
+    from cbe_bench.data.images.build import forget_note
 
     known = datasets()
     if name not in known and name != "vlad":
@@ -133,11 +135,12 @@ def make(
     if (name == "vlad") != (images is not None):
         raise InputError("--images DIR goes with the name vlad: cbe-bench data make vlad --images DIR --out FILE")
     out = out or folder / (known[name].file if name in known else "vlad.h5")
-    if out.is_file() and not force:
-        click.echo(f"{out} is here; --force makes it again", err=True)
-        return
-    make_folder(out.parent)
-    with Progress() as progress, stoppable(progress.message):
+    with Progress() as progress, exclusive(out.parent, progress.message), stoppable(progress.message):
+        if out.is_file() and not force:
+            forget_note(out)
+            progress.message(f"{out} is here; --force makes it again")
+            return
+        make_folder(out.parent)
         progress.begin(1, 1.0)
         progress.step(f"building {out.name}", 1.0)
         build = Build(out, folder, progress.message, progress.advance, rows, seed, given)
@@ -166,8 +169,8 @@ def formats() -> None:
 def info(file: Path, part: str | None) -> None:
     """Print the shape and description of FILE, without reading its rows."""
     from cbe_bench.core.environment import human_bytes
+    from cbe_bench.core.errors import printable
     from cbe_bench.data.formats import open_features
-    from cbe_bench.data.formats.checks import printable
 
     with open_features(file, part=part) as features:
         click.echo(f"{file}: {features.n_rows:,} rows x {features.n_features:,} dimensions, {features.kind} data")

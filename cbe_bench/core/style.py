@@ -53,3 +53,8 @@ def line_styles(encoders: list[str]) -> dict[str, tuple[str, str]]:
     """Return colour and dash of each encoder."""
     others = cycle(_OTHER_LINES)
     return {encoder: _LINES.get(encoder) or next(others) for encoder in encoders}
+
+
+def plain(text: str) -> str:
+    """Return a user's text such that matplotlib draws it as it stands: no mathematics, no hidden legend entry."""
+    return (" " if text.startswith("_") else "") + text.replace("$", r"\$")

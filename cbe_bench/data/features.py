@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.core.cache import cache_directory, write_cache
+from cbe_bench.core.cache import cache_directory, read_checked, write_cache
 from cbe_bench.core.errors import InputError
 from cbe_bench.kernels.linalg.products import squared_norms
 
@@ -125,8 +125,8 @@ def file_hash(path: Path) -> str:
     identity = [str(path.resolve()), status.st_size, status.st_mtime_ns]
     name = hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:24]
     cached = cache_directory() / "hashes" / name
-    if cached.is_file() and _is_sha256(known := cached.read_text()):
-        return known
+    if known := read_checked(cached):
+        return known.decode()
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     write_cache(cached, digest.encode())
@@ -143,8 +143,3 @@ def check_values(block: Matrix, rows: NDArray[np.int64], source: str) -> NDArray
             which = f"row {listed} holds" if len(found) == 1 else f"rows {listed} hold"
             raise InputError(f"{source}: {which} {what} ({len(found)} of the {len(rows)} rows read)")
     return norms
-
-
-def first_line(error: BaseException) -> str:
-    """Return the first line of what an error says."""
-    return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -6,12 +6,10 @@ while the block is at hand. The ranking is that of the float32 vectors by these 
 does not depend on blocks, threads, BLAS or the processor.
 """
 
-import io
-
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.core.cache import cache_directory, write_cache
+from cbe_bench.core.cache import cache_directory, read_checked, write_cache
 from cbe_bench.data.features import Matrix
 from cbe_bench.data.view import DatasetView, Tick
 from cbe_bench.kernels.linalg.products import squared_distances, squared_norms
@@ -21,25 +19,19 @@ _QUERIES_AT_ONCE = 128
 
 
 def exact_neighbours(data: DatasetView, k: int, tick: Tick | None = None) -> NDArray[np.int64]:
-    """Return the positions of the k nearest database rows of each query by l2 distance; kept on disk by content.
+    """Return the positions of the k nearest database rows of each query by l2 distance; cached on disk by content.
 
     Where the file states the neighbours of its own queries and nothing was left out or changed, these are taken.
     """
     stated = stated_neighbours(data, k)
     if stated is not None:
         return stated
-    path = cache_directory() / "truth" / f"{data.key()[:32]}-{k}.npy"
-    if path.is_file():
-        try:
-            found = np.load(path)
-        except (OSError, ValueError, EOFError):
-            found = np.empty(0)
-        if found.shape == (len(data.split.queries), k):
-            return found
+    path = cache_directory() / "truth" / f"{data.key()[:32]}-{k}.int64"
+    shape, kept = (len(data.split.queries), k), read_checked(path)
+    if kept is not None and len(kept) == 8 * shape[0] * k:
+        return np.frombuffer(kept, "<i8").reshape(shape).astype(np.int64)
     found = _search(data, k, tick)
-    stream = io.BytesIO()
-    np.save(stream, found)
-    write_cache(path, stream.getvalue())
+    write_cache(path, found.astype("<i8").tobytes())
     return found
 
 

@@ -119,7 +119,7 @@ class CirculantEncoder(Encoder):
         """Estimate the bytes needed to fit and to encode beside input and output."""
         drawing = 40 * n_features  # transforms in double precision, where r is made from its spectrum
         products = 20 * n_features * self._blocks(n_features) + strided_bytes(n_features, self._stride(n_features))
-        return products + drawing + 128 * min(n_features, 1 << 18) + (1 << 21)
+        return products + drawing + 128 * min(n_features, 1 << 18) + (1 << 22)  # plans included
 
     def cost_estimate(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector: two FFTs a block."""

@@ -120,7 +120,7 @@ class HD3(Encoder):
 
     def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""
-        return padded_length(n_features) * (_ROUNDS * self._blocks(n_features) + 16) + (1 << 20)
+        return padded_length(n_features) * (_ROUNDS * self._blocks(n_features) + 16)
 
     def cost_estimate(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector: three transforms a block, of additions only."""

@@ -304,8 +304,10 @@ def test_truth_is_cached_by_content(tmp_path, rng, fresh_cache, monkeypatch):
         patch.setattr("cbe_bench.data.ground_truth._search", None)
         assert np.array_equal(exact_neighbours(view, 10), first)
     (cached,) = (fresh_cache / "truth").iterdir()
-    cached.write_bytes(b"damaged")
-    assert np.array_equal(exact_neighbours(view, 10), first)
+    content = cached.read_bytes()
+    for damaged in (b"damaged", content[:-8], content[:-1] + b"\1", content + content, b""):
+        cached.write_bytes(damaged)
+        assert np.array_equal(exact_neighbours(view, 10), first)
     data[view.split.database] *= rng.choice([-1, 1], (300, 1))
     other = prepared(array_features(tmp_path, data))
     assert not np.array_equal(exact_neighbours(other, 10), first)

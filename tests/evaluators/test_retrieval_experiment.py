@@ -9,6 +9,7 @@ import pytest
 
 import cbe_bench.data.view
 from cbe_bench.core import runner
+from cbe_bench.core.cache import write_checked
 from cbe_bench.core.errors import InputError
 from cbe_bench.core.progress import Silent
 from cbe_bench.core.resources import Resources
@@ -133,7 +134,7 @@ def test_times_come_from_the_cache_unless_they_are_measured_again(tmp_path, fres
     first = lengths("first")
     found = '{"n_bits": 8, "time_ratio": 1, "time_ratio_at_equal_bits": 1, "reference_us_per_vector": 1, '
     for cached in (fresh_cache / "equal-time").glob("*.json"):
-        cached.write_text(found + '"searched_at_bits": 32}')
+        write_checked(cached, (found + '"searched_at_bits": 32}').encode())
     assert lengths("second") == {"cbe-rand": 8, "hd3": 8}
     assert lengths("first") == first
     assert lengths("first", rerun="all")["cbe-rand"] == 32

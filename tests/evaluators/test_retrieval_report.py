@@ -1,5 +1,6 @@
 """Tables, figures and measurements of retrieval, from rows made by hand."""
 
+import io
 import math
 
 import numpy as np
@@ -152,3 +153,15 @@ def test_measurements():
     ratio = found["lsh, d = 800, in the time of 100 bits, batches of 64", "time / reference"]
     assert (ratio.low, ratio.value, ratio.high) == pytest.approx((24, 30, 37.5))
     assert len(found) == 3 + 2 + 1
+
+
+ODD_LABELS = (r"$\frac{1}$", "_price in $", "a$b$c", "$x_")
+
+
+def test_labels_are_drawn_as_they_stand():
+    rows = [recall_row(label, 100, 50) for label in ODD_LABELS]
+    rows += [equal_time_row(label, 100, 100, 1.0) for label in ODD_LABELS]
+    figure = recall_figure(results(rows, name="$", n_bits=[100], time_reference=ODD_LABELS[0]), "symmetric")
+    figure.savefig(io.BytesIO(), format="png")
+    drawn = [text._preprocess_math(text.get_text()) for text in figure.legends[0].get_texts()]
+    assert {(text.strip(), is_math) for text, is_math in drawn} == {(label, False) for label in ODD_LABELS}

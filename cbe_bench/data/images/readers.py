@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cbe_bench.core.cache import whole_file
 from cbe_bench.core.errors import InputError
 from cbe_bench.data.formats.checks import check_regular_file, readable
-from cbe_bench.data.formats.hdf5_access import attributes, find, fixed_strings, open_file, read_whole
+from cbe_bench.data.formats.hdf5_access import attributes, create_file, find, fixed_strings, open_file, read_whole
 from cbe_bench.data.images.dense_sift import Images
 from cbe_bench.data.images.parsers import LabelledImages
 
@@ -124,9 +124,8 @@ class FolderImages(ImageReader):
 
 def store_images(path: Path, images: LabelledImages, **provenance: str) -> None:
     """Write images, labels and where they come from to one HDF5 file."""
-    import h5py
-
-    with whole_file(path) as temporary, h5py.File(temporary, "w") as file:
+    n_bytes = images.pixels.nbytes + images.labels.nbytes
+    with whole_file(path) as temporary, create_file(temporary, n_bytes) as file:
         file["images"] = images.pixels
         file["labels"] = images.labels
         found = {"classes": images.classes, "images_sha256": images.content_hash(), **provenance}

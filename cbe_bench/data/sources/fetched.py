@@ -21,9 +21,9 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener, url2pathn
 from pydantic import BaseModel, PositiveInt
 
 from cbe_bench.core.environment import human_bytes
-from cbe_bench.core.errors import InputError
+from cbe_bench.core.errors import InputError, printable
 from cbe_bench.data.dataset import Build, Dataset, Say
-from cbe_bench.data.formats.checks import printable, readable
+from cbe_bench.data.formats.checks import readable
 from cbe_bench.data.sources.archives import Members, read_members
 
 _TIMEOUT = 60

@@ -6,7 +6,7 @@ import pandas as pd
 
 from cbe_bench.core.report import Figure, Report, Table
 from cbe_bench.core.results import Results
-from cbe_bench.core.style import BROAD, drawing_style, line_styles
+from cbe_bench.core.style import BROAD, drawing_style, line_styles, plain
 from cbe_bench.evaluators.classification.rows import ORIGINAL
 from cbe_bench.evaluators.classification.tables import accuracy_table, data_label
 
@@ -81,7 +81,14 @@ def _draw(axis: "Axes", table: pd.DataFrame, column: str) -> None:
     for number, (encoder, (colour, dash)) in enumerate(styles.items()):
         offset = _OFFSET ** (number - (len(styles) - 1) / 2)
         line = codes[codes["encoder"] == encoder].dropna(subset=[column]).sort_values("bytes_per_vector")
-        style: Any = {"fmt": dash, "color": colour, "label": encoder, "marker": _MARKERS[dash], "ms": 3.5, "capsize": 2}
+        style: Any = {
+            "fmt": dash,
+            "color": colour,
+            "label": plain(encoder),
+            "marker": _MARKERS[dash],
+            "ms": 3.5,
+            "capsize": 2,
+        }
         style |= {"linewidth": BROAD[encoder], "elinewidth": 1.4, "zorder": 1} if encoder in BROAD else {}
         axis.errorbar(line["bytes_per_vector"] * offset, line[column], line[f"{column}_std"].fillna(0), **style)
     original = table[table["encoder"] == ORIGINAL].dropna(subset=["accuracy_percent"])

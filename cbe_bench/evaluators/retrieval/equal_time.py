@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from cbe_bench.core.cache import cache_directory, write_cache
+from cbe_bench.core.cache import cache_directory, read_checked, write_cache
 from cbe_bench.core.code_version import code_version
 from cbe_bench.core.errors import InputError
 from cbe_bench.core.progress import no_progress
@@ -228,7 +228,5 @@ class EqualTimeSearch:
 
 
 def _load(path: Path) -> EqualTime | None:
-    try:
-        return EqualTime(**json.loads(path.read_text()))
-    except (OSError, ValueError, TypeError):
-        return None
+    kept = read_checked(path)
+    return None if kept is None else EqualTime(**json.loads(kept))
