@@ -98,7 +98,7 @@ def test_recommend_in_the_terminal(file, tmp_path):
         "--bytes",
         16,
         "--methods",
-        "lsh,cbe-rand",
+        "lsh",
         "--bits",
         "64,128,256",
         "-o",
