@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy.linalg import circulant, hadamard
 from scipy.stats import kstest
 
-from cbe_bench.kernels import bits, hamming, parallel
+from cbe_bench.kernels import bits, hamming, nearest, parallel
 from cbe_bench.kernels import random as gaussian
 from cbe_bench.kernels.fft import fftw
 from cbe_bench.kernels.fft.circulant import CirculantProduct
@@ -320,7 +320,7 @@ def test_top_k_is_a_stable_sort_of_all_distances(n_queries, n_codes, width, k, l
     queries, database = (rng.integers(0, levels, (n, width), dtype=np.uint8) for n in (n_queries, n_codes))
     everything = brute_distances(queries, database)
     order = np.argsort(everything, axis=1, kind="stable")[:, :k]
-    distances, rows = hamming.top_k(queries, database, k)
+    distances, rows = nearest.top_k(queries, database, k)
     assert np.array_equal(rows, order)
     assert np.array_equal(distances, np.take_along_axis(everything, order, axis=1))
 
@@ -329,10 +329,10 @@ def test_top_k_over_many_blocks_and_threads(rng):
     queries, database = (rng.integers(0, 4, (n, 16), dtype=np.uint8) for n in (37, 40_001))
     order = np.argsort(brute_distances(queries[:5], database), axis=1, kind="stable")[:, :50]
     with parallel.threads(2):
-        _distances, rows = hamming.top_k(queries, database, 50)
+        _distances, rows = nearest.top_k(queries, database, 50)
     assert np.array_equal(rows[:5], order)
     with parallel.threads(1):
-        assert np.array_equal(hamming.top_k(queries, database, 50)[1], rows)
+        assert np.array_equal(nearest.top_k(queries, database, 50)[1], rows)
 
 
 @given(
@@ -356,12 +356,12 @@ def test_top_k_agrees_with_faiss_on_our_layout(rng):
     index = faiss.IndexBinaryFlat(128)
     index.add(codes)
     distances, _ = index.search(codes[:20], 10)
-    assert np.array_equal(hamming.top_k(codes[:20], codes, 10)[0], distances)
+    assert np.array_equal(nearest.top_k(codes[:20], codes, 10)[0], distances)
     assert np.array_equal(faiss.vector_to_array(index.xb).reshape(codes.shape), codes)
 
 
 def test_no_queries_have_no_neighbours():
-    distances, rows = hamming.top_k(np.empty((0, 4), np.uint8), np.zeros((5, 4), np.uint8), 2)
+    distances, rows = nearest.top_k(np.empty((0, 4), np.uint8), np.zeros((5, 4), np.uint8), 2)
     assert distances.shape == rows.shape == (0, 2)
 
 
@@ -376,7 +376,7 @@ def test_no_queries_have_no_neighbours():
 )
 def test_top_k_refuses_what_it_cannot_do(queries, database, k, message):
     with pytest.raises(ValueError, match=message):
-        hamming.top_k(queries, database, k)
+        nearest.top_k(queries, database, k)
 
 
 @pytest.mark.slow

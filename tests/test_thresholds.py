@@ -12,8 +12,8 @@ from cbe_bench.core.errors import InputError
 from cbe_bench.encoders import encoder_classes
 from cbe_bench.encoders.diagnostics import CodeWarning, constant_bits, equal_codes, mean_energy
 from cbe_bench.kernels.bits import pack_signs
-from cbe_bench.kernels.hamming import top_k
 from cbe_bench.kernels.linalg.principal import principal_directions
+from cbe_bench.kernels.nearest import top_k
 
 NAMES = list(encoder_classes())
 STEPS = [{"center": True}, {"threshold": "median"}, {"center": True, "threshold": "median"}, {"pca": True}]

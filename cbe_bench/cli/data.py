@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cbe_bench.cli._options import make_folder, stoppable
+from cbe_bench.cli._options import make_folder, part_option, stoppable
 
 if TYPE_CHECKING:
     from cbe_bench.cli._progress import Progress
@@ -22,15 +22,6 @@ _FROM = click.option(
     "given",
     metavar="PATH|URL",
     help="Take the data from this archive or folder, or from this address.",
-)
-
-
-_PART = click.option(
-    "--dataset",
-    "--column",
-    "part",
-    metavar="NAME",
-    help="Which HDF5 dataset, Parquet column or .npz array, where FILE holds several.",
 )
 
 
@@ -174,7 +165,7 @@ def formats() -> None:
 
 @command.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@_PART
+@part_option
 def info(file: Path, part: str | None) -> None:
     """Print the shape and description of FILE, without reading its rows."""
     from cbe_bench.core.environment import human_bytes
@@ -194,7 +185,7 @@ def info(file: Path, part: str | None) -> None:
 
 @command.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@_PART
+@part_option
 def check(file: Path, part: str | None) -> None:
     """Read all rows of FILE and report their statistics; exit code 1 if they cannot be used.
 
@@ -239,7 +230,7 @@ def check(file: Path, part: str | None) -> None:
 @click.argument("source", type=click.Path(path_type=Path))
 @click.argument("target", type=click.Path(path_type=Path))
 @click.option("--force", is_flag=True, help="Write over TARGET if it is there.")
-@_PART
+@part_option
 def convert(source: Path, target: Path, force: bool, part: str | None) -> None:
     """Write the rows of SOURCE to TARGET, in the format its suffix says, in constant memory.
 

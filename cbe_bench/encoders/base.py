@@ -62,6 +62,8 @@ class Encoder(DeviceEncoder, SingleEncoder, ClassNamePrefixFeaturesOutMixin, Tra
     """Whether the method is data-dependent: `fit` uses the values of its training set, not only their shape."""
     linear: ClassVar[bool] = False
     """Whether `project` is linear: project(x - m) = project(x) - project(m) up to rounding."""
+    good_for: ClassVar[str] = ""
+    """When to use the method, in a line."""
     encodes_as: ClassVar[str | None] = None
     """The method that encodes by the same operations, with parameters that were found in another way."""
 

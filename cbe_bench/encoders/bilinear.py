@@ -83,6 +83,7 @@ class BilinearRand(Encoder):
         The order of the features, if permuted.
     """
 
+    good_for = "very long vectors on little memory without training, where FFTs are not wanted"
     linear = True
 
     def __init__(self, n_bits: int | None = None, *, permute: bool = True, random_state: Any = None) -> None:
@@ -217,6 +218,7 @@ class BilinearOpt(BilinearRand):
         The order of the features, if permuted.
     """
 
+    good_for = "very long vectors that have a matrix structure, such as VLAD"
     data_dependent = True
     encodes_as = "bilinear-rand"
 

@@ -34,6 +34,7 @@ class CBERand(CirculantEncoder):
         The order of the rows, if it is random.
     """
 
+    good_for = "long vectors and long codes without training: O(d log d) time, O(d) memory"
     allowed_rows = ("first", "random", "strided")
 
     def __init__(self, n_bits: int | None = None, *, rows: str = "first", random_state: Any = None) -> None:
@@ -90,6 +91,7 @@ class CBEOrth(CBERand):
     circ(r) is then an orthogonal matrix: as cheap as cbe-rand, untrained, and its bits are less redundant.
     """
 
+    good_for = "the first choice without training: as fast as cbe-rand, less noise in angles"
     encodes_as = "cbe-rand"
 
     @staticmethod

@@ -90,6 +90,7 @@ class CBEOpt(CirculantEncoder):
         Iterations of the block that took most.
     """
 
+    good_for = "the first choice with a training set: long vectors and long codes, O(d log d) time, O(d) memory"
     data_dependent = True
     encodes_as = "cbe-rand"
 

@@ -56,6 +56,7 @@ class LSH(Encoder):
         The matrix, if it is kept.
     """
 
+    good_for = "a baseline with guarantees: independent bits of a dense matrix; slow for long vectors"
     linear = True
 
     def __init__(self, n_bits: int | None = None, *, store: bool | None = None, random_state: Any = None) -> None:

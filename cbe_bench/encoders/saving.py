@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,12 @@ Arrays = dict[str, NDArray]
 
 def save_encoder(encoder: Encoder | RaBitQ, path: Path) -> None:
     """Write a fitted encoder to one file; see `load_encoder` and `load_rabitq`."""
+    with whole_file(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, allow_pickle=False, **encoder_arrays(encoder))
+
+
+def encoder_arrays(encoder: Encoder | RaBitQ) -> Arrays:
+    """Return a fitted encoder as arrays of plain numbers by name, its head and its checksum among them."""
     params = encoder._recipe() | {"random_state": None}
     if isinstance(encoder, Encoder):
         params["n_bits"] = encoder.n_bits_
@@ -46,8 +53,7 @@ def save_encoder(encoder: Encoder | RaBitQ, path: Path) -> None:
     head = {"format": _FORMAT, "schema": SCHEMA, "encoder": encoder.name, "params": params, "state": others}
     arrays[_HEAD] = np.frombuffer(json.dumps(head, default=lambda value: value.tolist()).encode(), np.uint8)
     arrays[_CHECKSUM] = _checksum(arrays)
-    with whole_file(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, allow_pickle=False, **arrays)
+    return arrays
 
 
 def load_encoder(path: str | Path) -> Encoder:
@@ -58,27 +64,43 @@ def load_encoder(path: str | Path) -> Encoder:
     InputError
         If there is no such file, or it is not, or no longer, a saved encoder.
     """
-    found = _load(Path(path))
-    if isinstance(found, RaBitQ):
-        raise InputError(f"{path}: holds a RaBitQ, not a binary encoder; load_rabitq reads it")
-    return found
+    return restored_encoder(lambda: _read_arrays(Path(path)), path)
 
 
 def load_rabitq(path: str | Path) -> RaBitQ:
     """Read what `RaBitQ.save` wrote; errors are those of `load_encoder`."""
-    found = _load(Path(path))
+    found = _checked(lambda: _read_arrays(Path(path)), path)
     if not isinstance(found, RaBitQ):
         raise InputError(f"{path}: holds a binary encoder, {found.name}, not a RaBitQ; load_encoder reads it")
     return found
 
 
-def _load(path: Path) -> Encoder | RaBitQ:
-    if not path.exists():
-        raise InputError(f"{path}: no such file")
-    if not path.is_file():
-        raise InputError(f"{path}: not a saved encoder: not a regular file")
+def restored_encoder(read: Callable[[], Arrays], source: object) -> Encoder:
+    """Return the encoder of the arrays that `encoder_arrays` returned, all of them checked.
+
+    Parameters
+    ----------
+    read : callable
+        Returns the arrays; what it raises becomes one line.
+    source : object
+        What the message begins with.
+
+    Raises
+    ------
+    InputError
+        If the arrays are not, or no longer, those of an encoder.
+    """
+    found = _checked(read, source)
+    if isinstance(found, RaBitQ):
+        raise InputError(f"{source}: holds a RaBitQ, not a binary encoder; load_rabitq reads it")
+    return found
+
+
+def _checked(read: Callable[[], Arrays], source: object) -> Encoder | RaBitQ:
     try:
-        arrays = _read_arrays(path)
+        arrays = read()
+        if not {_HEAD, _CHECKSUM} <= arrays.keys():
+            raise InputError("its members are not those of a saved encoder")
         if not np.array_equal(arrays.pop(_CHECKSUM), _checksum(arrays)):
             raise InputError("its checksum does not fit; it was changed after it was saved")
         return _restored(json.loads(arrays.pop(_HEAD).tobytes()), arrays)
@@ -86,7 +108,7 @@ def _load(path: Path) -> Encoder | RaBitQ:
         reason = str(error)
     except Exception as error:  # whatever a hostile file makes a parser raise
         reason = f"{type(error).__name__} while reading it"
-    raise InputError(f"{path}: not a saved encoder: {' '.join(reason.split())}")
+    raise InputError(f"{source}: not a saved encoder: {' '.join(reason.split())}")
 
 
 def _checksum(arrays: Arrays) -> NDArray[np.uint8]:
@@ -99,6 +121,8 @@ def _checksum(arrays: Arrays) -> NDArray[np.uint8]:
 
 def _read_arrays(path: Path) -> Arrays:
     """Read all members; their sizes together are at most that of the file."""
+    if not path.is_file():
+        raise InputError("not a regular file" if path.exists() else "no such file")
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
         if any(member.compress_type != zipfile.ZIP_STORED for member in members):
@@ -106,7 +130,7 @@ def _read_arrays(path: Path) -> Arrays:
         if sum(member.file_size for member in members) > path.stat().st_size:
             raise InputError("its members are larger than the file")
         arrays = {member.filename.removesuffix(".npy"): _read_array(archive, member) for member in members}
-    if len(arrays) != len(members) or not {_HEAD, _CHECKSUM} <= arrays.keys():
+    if len(arrays) != len(members):
         raise InputError("its members are not those of a saved encoder")
     return arrays
 

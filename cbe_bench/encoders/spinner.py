@@ -40,6 +40,7 @@ class HD3(Encoder):
         The sign flips of each block of bits.
     """
 
+    good_for = "long vectors without training: as good as cbe-orth, fastest where d is a power of two"
     linear = True
 
     @property

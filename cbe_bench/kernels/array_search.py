@@ -24,7 +24,7 @@ _BYTES = 1 << 18
 
 
 def hamming_top_k(queries: Array, database: Array, k: int) -> tuple[Array, Array]:
-    """Find the k nearest codes of each query, as `hamming.top_k` does.
+    """Find the k nearest codes of each query, as `nearest.top_k` does.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.linalg import circulant, hadamard
 
 from cbe_bench.core.errors import InputError
-from cbe_bench.kernels import array_search, asymmetric, devices, hamming
+from cbe_bench.kernels import array_search, devices, nearest
 from cbe_bench.kernels.arrays import (
     Place,
     circulant_product,
@@ -78,8 +78,8 @@ def test_nearest_codes_with_their_ties(n, width, queries, at_once, data):
         limits.setattr(array_search, "_VALUES", 8 * at_once)
         limits.setattr(array_search, "_QUERIES", 4)
         limits.setattr(array_search, "_BYTES", 2)
-        found = hamming.top_k(put(some), put(codes), k)
-    for array, expected in zip(found, hamming.top_k(some, codes, k), strict=True):
+        found = nearest.top_k(put(some), put(codes), k)
+    for array, expected in zip(found, nearest.top_k(some, codes, k), strict=True):
         assert array.device == DEVICE
         assert np.array_equal(host(array), expected)
 
@@ -93,35 +93,35 @@ def test_asymmetric_scores(n_bits, rng, monkeypatch):
     best = -np.sort(-exact, axis=1)[:, :9]
     for at_once in (1 << 24, 40 * n_bits):
         monkeypatch.setattr(array_search, "_VALUES", at_once)
-        scores, rows = asymmetric.top_k(queries, codes, 9)
+        scores, rows = nearest.asymmetric_top_k(queries, codes, 9)
         np.testing.assert_allclose(scores, best, atol=1e-5)
         np.testing.assert_allclose(np.take_along_axis(exact, rows, axis=1), best, atol=1e-5)
-        scores, rows = (host(array) for array in asymmetric.top_k(put(queries), put(codes), 9))
+        scores, rows = (host(array) for array in nearest.asymmetric_top_k(put(queries), put(codes), 9))
         np.testing.assert_allclose(scores, best, atol=1e-4)
         np.testing.assert_allclose(np.take_along_axis(exact, rows, axis=1), best, atol=1e-4)
 
 
 def test_equal_scores_are_in_order_of_row():
     codes = np.array([[1], [3], [1], [3]], np.uint8)
-    assert asymmetric.top_k(np.ones((1, 2)), codes, 4)[1].tolist() == [[1, 3, 0, 2]]
-    assert host(asymmetric.top_k(put(np.ones((1, 2))), put(codes), 4)[1]).tolist() == [[1, 3, 0, 2]]
+    assert nearest.asymmetric_top_k(np.ones((1, 2)), codes, 4)[1].tolist() == [[1, 3, 0, 2]]
+    assert host(nearest.asymmetric_top_k(put(np.ones((1, 2))), put(codes), 4)[1]).tolist() == [[1, 3, 0, 2]]
 
 
 def test_searches_that_cannot_work():
     codes = np.zeros((3, 2), np.uint8)
-    for search, queries in ((hamming.top_k, codes), (asymmetric.top_k, np.ones((1, 16)))):
+    for search, queries in ((nearest.top_k, codes), (nearest.asymmetric_top_k, np.ones((1, 16)))):
         with pytest.raises(InputError, match="the database is one of array_api_strict: they must agree"):
             search(queries, put(codes), 1)
         for k in (0, 4):
             with pytest.raises(InputError, match=f"k = {k}: must be from 1 to the 3 codes"):
                 search(put(queries), put(codes), k)
     with pytest.raises(InputError, match="queries have 1 bytes a code, the database has 2"):
-        hamming.top_k(put(codes[:, :1]), put(codes), 1)
+        nearest.top_k(put(codes[:, :1]), put(codes), 1)
     with pytest.raises(InputError, match="database: packed codes are a 2-d uint8 array, found 2-d int16"):
-        hamming.top_k(put(codes), put(codes.astype(np.int16)), 1)
+        nearest.top_k(put(codes), put(codes.astype(np.int16)), 1)
     for arrays in ((np.ones((1, 20)), codes), (put(np.ones((1, 20))), put(codes))):
         with pytest.raises(ValueError, match="projections of 20 bits, but the database has 2 bytes a code"):
-            asymmetric.top_k(*arrays, 1)
+            nearest.asymmetric_top_k(*arrays, 1)
 
 
 def test_devices_by_name():

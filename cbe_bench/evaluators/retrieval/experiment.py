@@ -101,8 +101,10 @@ class RetrievalExperiment(Experiment):
     def headline(self) -> str:
         """Say in a line what is to be run."""
         split, names = self._first_split, ", ".join(entry.label for entry in self.config.encoders)
+        used, there = len(split.database), self.features.n_rows - (self.features.own_queries or len(split.queries))
+        of_all = f" of {there:,}" if used < there else ""
         return (
-            f"{self.features.name} ({self.features.kind}): {len(split.database):,} database rows, "
+            f"{self.features.name} ({self.features.kind}): {used:,}{of_all} database rows, "
             f"{len(split.queries):,} queries, d = {self.config.n_features:,}; {names}"
         )
 

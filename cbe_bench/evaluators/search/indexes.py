@@ -17,7 +17,8 @@ from cbe_bench.encoders.rabitq import RaBitQ
 from cbe_bench.encoders.rabitq_codes import RaBitQCodes, concatenated
 from cbe_bench.kernels.asymmetric import AsymmetricQueries
 from cbe_bench.kernels.bits import Codes
-from cbe_bench.kernels.hamming import inner_products, top_k
+from cbe_bench.kernels.hamming import inner_products
+from cbe_bench.kernels.nearest import top_k
 from cbe_bench.kernels.parallel import slices
 from cbe_bench.kernels.ranking import lowest
 
