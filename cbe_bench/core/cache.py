@@ -37,7 +37,15 @@ def cache_directory() -> Path:
 
 
 def write_cache(path: Path, content: bytes) -> None:
-    """Keep what can be computed again; where it cannot be written, it is lost with a warning."""
+    """Write a file that can be recomputed; where it cannot be written, log a warning and go without it.
+
+    Parameters
+    ----------
+    path : Path
+        The cache file.
+    content : bytes
+        What the file holds, after the line with its hash.
+    """
     try:
         write_checked(path, content)
     except OSError as error:
@@ -45,7 +53,15 @@ def write_cache(path: Path, content: bytes) -> None:
 
 
 def write_checked(path: Path, content: bytes) -> None:
-    """Write a file that begins with a line with the hash of the rest."""
+    """Write a file that begins with a line with the hash of the rest.
+
+    Parameters
+    ----------
+    path : Path
+        The file, replaced whole.
+    content : bytes
+        What follows the line with the hash.
+    """
     with whole_file(path) as temporary:
         temporary.write_bytes(_hash(content) + b"\n" + content)
 

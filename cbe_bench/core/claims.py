@@ -87,7 +87,25 @@ class Claim:
     def verdict(
         self, outcome: str, estimate: Estimate, found: str, source: Source, *, statement: str = "", rule: str = ""
     ) -> Verdict:
-        """Return a verdict; statement and rule are those of the claim unless one side of it is judged alone."""
+        """Return a verdict; statement and rule are those of the claim unless only one side of it is judged.
+
+        Parameters
+        ----------
+        outcome : str
+            One of the outcomes of this module.
+        estimate : Estimate
+            The measured value and its interval.
+        found : str
+            The measurement in words.
+        source : Source
+            The data, its kind and the names of the experiments.
+        statement, rule : str
+            Given where they differ from those of the claim.
+
+        Returns
+        -------
+        Verdict
+        """
         return Verdict(
             claim=self.id,
             statement=statement or self.statement,
@@ -101,7 +119,22 @@ class Claim:
         )
 
     def conclude(self, parts: Sequence[Part], source: Source, estimate: Estimate) -> Verdict:
-        """Return the verdict of several parts: all must hold, and one that fails refutes the claim."""
+        """Return the verdict of several parts: all must hold, and one that fails refutes the claim.
+
+        Parameters
+        ----------
+        parts : sequence of Part
+            What was found for each part; `holds` is None where it was not measured.
+        source : Source
+            The data, its kind and the names of the experiments.
+        estimate : Estimate
+            The measured value and its interval.
+
+        Returns
+        -------
+        Verdict
+            Not tested if no part fails and one was not measured, or if there are no parts.
+        """
         holds = [part.holds for part in parts]
         outcome = NOT_REPRODUCED if False in holds else NOT_TESTED if None in holds or not holds else REPRODUCED
         marks = {True: "", False: "fails: ", None: "not measured: "}
@@ -115,5 +148,18 @@ class Claim:
 
 
 def outcome_of(inside: bool, outside: bool) -> str:
-    """Return the outcome of intervals that lie within what is claimed, or of some that lie beyond it."""
+    """Return the outcome of intervals that lie within what is claimed, or of some that lie beyond it.
+
+    Parameters
+    ----------
+    inside : bool
+        Whether the intervals lie within what is claimed.
+    outside : bool
+        Whether some interval lies beyond it; not used if `inside`.
+
+    Returns
+    -------
+    str
+        Reproduced, not reproduced, or not tested if neither holds.
+    """
     return REPRODUCED if inside else NOT_REPRODUCED if outside else NOT_TESTED

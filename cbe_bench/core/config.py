@@ -114,7 +114,27 @@ def _class_of(raw: dict[str, Any], path: Path, classes: Mapping[str, type[BaseCo
 
 
 def validate(cls: type[BaseConfig], tree: dict[str, Any], path: Path | str) -> BaseConfig:
-    """Return the configuration of a tree of values, or raise InputError with the first problem."""
+    """Return the configuration of a tree of values, or raise InputError with the first problem.
+
+    Parameters
+    ----------
+    cls : type
+        The class of configuration.
+    tree : dict
+        The values, as read from YAML.
+    path : Path or str
+        The file, for messages.
+
+    Returns
+    -------
+    BaseConfig
+        An instance of `cls`.
+
+    Raises
+    ------
+    InputError
+        With the first problem, in one line.
+    """
     try:
         config = cls.model_validate(tree)
     except ValidationError as error:

@@ -25,7 +25,20 @@ def first_line(error: BaseException) -> str:
 
 
 def did_you_mean(found: str, allowed: Iterable[str]) -> str:
-    """Return the tail of a message about an unknown name: the nearest valid choice and all of them."""
+    """Return the tail of a message about an unknown name: the nearest valid choice and all of them.
+
+    Parameters
+    ----------
+    found : str
+        The unknown name.
+    allowed : iterable of str
+        The valid names.
+
+    Returns
+    -------
+    str
+        Such as ``did you mean 'itq'? allowed: cbe, itq``.
+    """
     choices = sorted(allowed)
     nearest = get_close_matches(found, choices, n=1, cutoff=0.5)
     hint = f"did you mean {nearest[0]!r}? " if nearest else ""

@@ -19,10 +19,22 @@ CAN_LOCK = fcntl is not None
 
 @contextmanager
 def exclusive(folder: Path, message: Callable[[str], None]) -> Iterator[int]:
-    """Hold a folder of results, waiting for another run in it to end; yield the handle of the lock.
+    """Lock a folder of results, waiting for another run in it to end.
 
-    The lock belongs to the open handle: the system releases it however the process ends. A process that is handed it
-    keeps the folder locked should its parent be killed.
+    The lock belongs to the open handle: the system releases it however the process ends. A process that inherits the
+    handle holds the lock should its parent be killed.
+
+    Parameters
+    ----------
+    folder : Path
+        Created if it does not exist.
+    message : callable
+        Called with one line of text if another run holds the lock.
+
+    Yields
+    ------
+    int
+        The handle of the lock, -1 where the system has no such locks.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if fcntl is None:

@@ -18,16 +18,40 @@ class Reporter(Protocol):
         """Take a line for the user."""
 
     def begin(self, n_cells: int, seconds: float) -> None:
-        """Take how many cells are to run, and an estimate of their seconds."""
+        """Take how many cells are to run, and an estimate of their seconds.
+
+        Parameters
+        ----------
+        n_cells : int
+            How many cells are to run.
+        seconds : float
+            The estimate of their time.
+        """
 
     def step(self, what: str, seconds: float) -> None:
-        """Take what begins now, and an estimate of its seconds."""
+        """Take what begins now, and an estimate of its seconds.
+
+        Parameters
+        ----------
+        what : str
+            The description of the step.
+        seconds : float
+            The estimate of its time.
+        """
 
     def advance(self, fraction: float) -> None:
         """Take the fraction of the step that is done."""
 
     def end(self, line: str, notes: Sequence[str] = ()) -> None:
-        """Take how a cell has ended, and warnings about it."""
+        """Take how a cell has ended, and warnings about it.
+
+        Parameters
+        ----------
+        line : str
+            The outcome of the cell.
+        notes : sequence of str
+            The warnings about it.
+        """
 
 
 class Silent:

@@ -53,7 +53,20 @@ class Report:
 
 
 def write_report(report: Report, folder: Path) -> list[str]:
-    """Write the tables and figures of a report into a folder; return the names of the files."""
+    """Write the tables and figures of a report into a folder; return the names of the files.
+
+    Parameters
+    ----------
+    report : Report
+        Tables, and figures that are drawn here.
+    folder : Path
+        Where the files are written.
+
+    Returns
+    -------
+    list of str
+        One CSV per table; a PNG and a PDF per figure, unless there is nothing to draw.
+    """
     written = [save_table(table.frame, folder / table.name, table.digits) for table in report.tables]
     for figure in report.figures:
         drawing = figure.draw()
@@ -63,7 +76,22 @@ def write_report(report: Report, folder: Path) -> list[str]:
 
 
 def save_table(table: "pd.DataFrame", path: Path, digits: int = 5) -> str:
-    """Write a table as CSV, numbers with so many digits; return the name of the file."""
+    """Write a table as CSV; return the name of the file.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Written without its index.
+    path : Path
+        The file; its suffix becomes ``.csv``.
+    digits : int
+        Significant digits of floating-point numbers.
+
+    Returns
+    -------
+    str
+        The name of the file.
+    """
     target = path.with_suffix(".csv")
     with whole_file(target) as temporary:
         table.to_csv(temporary, index=False, float_format=f"%.{digits}g")
@@ -71,7 +99,20 @@ def save_table(table: "pd.DataFrame", path: Path, digits: int = 5) -> str:
 
 
 def save_figure(figure: "Drawing", path: Path) -> list[str]:
-    """Write a figure as PNG and PDF; return the names of the files."""
+    """Write a figure as PNG and PDF; return the names of the files.
+
+    Parameters
+    ----------
+    figure : matplotlib Figure
+        Its layout is frozen after the first file.
+    path : Path
+        The file; its suffix becomes ``.png`` and ``.pdf``.
+
+    Returns
+    -------
+    list of str
+        The names of both files.
+    """
     from cbe_bench.core.style import drawing_style
 
     written = []

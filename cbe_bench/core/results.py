@@ -158,7 +158,15 @@ class Results:
 
 
 def write_description(folder: Path, description: Description) -> None:
-    """Write what the experiment in a folder is."""
+    """Write what the experiment in a folder is.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of results, which must exist.
+    description : Description
+        Written as JSON.
+    """
     with whole_file(folder / DESCRIPTION_FILE) as temporary:
         temporary.write_text(json.dumps(asdict(description), indent=1) + "\n")
 
@@ -177,7 +185,20 @@ def load_description(folder: Path) -> Description:
 
 
 def load_results(folder: Path, types: RowTypes) -> Results:
-    """Read the results in a folder."""
+    """Read the results in a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds the description and the rows.
+    types : RowTypes
+        The class of each type of row.
+
+    Returns
+    -------
+    Results
+        The rows whose key is in the description, with the labels it gives them.
+    """
     description = load_description(folder)
     rows = load_rows(folder / ROWS_FILE, types)
     own = [replace(row, label=description.labels[row.key]) for row in rows if row.key in description.labels]
@@ -185,7 +206,15 @@ def load_results(folder: Path, types: RowTypes) -> Results:
 
 
 def append_row(path: Path, row: Row) -> None:
-    """Add a row to the file, on disk when this returns."""
+    """Add a row to the file, on disk when this returns.
+
+    Parameters
+    ----------
+    path : Path
+        The file; created, as is its folder, if missing.
+    row : Row
+        Written as one line of JSON, on a line of its own even if the last one was torn by a crash.
+    """
     line = json.dumps(row.to_json()) + "\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab+") as file:
@@ -202,6 +231,17 @@ def load_rows(path: Path, types: RowTypes) -> list[Row]:
     """Read the latest row of every key, in the order in which keys first appear; no file means no rows.
 
     Lines that do not fit the classes, as those of other versions of the suite, are counted in a warning and not used.
+
+    Parameters
+    ----------
+    path : Path
+        The file, with one row of JSON on each line.
+    types : RowTypes
+        The class of each type of row.
+
+    Returns
+    -------
+    list of Row
     """
     if not path.is_file():
         return []

@@ -89,13 +89,35 @@ class Workload(Protocol):
         """Return the classes of its rows."""
 
     def cells(self, stage: str, rows: Sequence[Any]) -> list[Cell]:
-        """List the cells of a stage, given the rows of earlier ones."""
+        """List the cells of a stage, given the rows of earlier ones.
+
+        Parameters
+        ----------
+        stage : str
+            One of `stages`.
+        rows : sequence of Row
+            The rows on disk when the stage begins.
+        """
 
     def prepare(self, cells: Sequence[Cell], reporter: Reporter) -> Any:
-        """Return what the cells of a group share."""
+        """Return what the cells of a group have in common.
+
+        Parameters
+        ----------
+        cells : sequence of Cell
+        reporter : Reporter
+        """
 
     def evaluate(self, cell: Cell, context: Any, progress: Progress) -> Metrics:
-        """Return the metrics of a cell."""
+        """Return the metrics of a cell.
+
+        Parameters
+        ----------
+        cell : Cell
+        context : object
+            What `prepare` returned for the group of the cell.
+        progress : Progress
+        """
 
     def summarise(self, row: Any) -> str:
         """Say in a few words what a row found."""
@@ -132,7 +154,19 @@ class PlannedCell:
 
 
 def plan(workload: Workload, job: Job) -> list[PlannedCell]:
-    """List the cells as far as they are known: those of a later stage need the rows of earlier ones."""
+    """List the cells as far as they are known: those of a later stage need the rows of earlier ones.
+
+    Parameters
+    ----------
+    workload : Workload
+    job : Job
+        Its folder, its memory limit and what is to rerun.
+
+    Returns
+    -------
+    list of PlannedCell
+        Each cell with its state: done, too large or to run.
+    """
     rows = load_rows(job.rows_file, workload.row_types())
     done = _done(rows, job.rerun)
     cells = [cell for stage in workload.stages for cell in workload.cells(stage, rows)]
@@ -147,8 +181,19 @@ def plan(workload: Workload, job: Job) -> list[PlannedCell]:
 def run(workload: Workload, job: Job, reporter: Reporter) -> Results:
     """Run the cells that are not done; each ends in a row, on disk before the next begins.
 
-    The description is written before the first row, so that an interrupted run can be read. Bad input alone ends the
+    The description is written before the first row, so that an interrupted run can be read. Only bad input ends the
     run: a cell that fails is a row that says why.
+
+    Parameters
+    ----------
+    workload : Workload
+    job : Job
+    reporter : Reporter
+
+    Returns
+    -------
+    Results
+        The rows of this run and of those it resumed.
     """
     with exclusive(job.folder, reporter.message):
         labels: dict[str, str] = {}

@@ -75,8 +75,23 @@ class _Loader(yaml.SafeLoader):
 def set_key(tree: dict[str, Any], key: str, value: Any, where: str) -> None:
     """Set a dotted key: data.file, encoders.itq.params.n_iter.
 
-    In a list of entries with labels or names these are what its places are called, dots in them included; numbers
-    count from 0.
+    In a list, an entry is named by its label or name, dots in them included, or by its position, counted from 0.
+
+    Parameters
+    ----------
+    tree : dict
+        The values, changed in place.
+    key : str
+        The dotted key.
+    value : object
+        Its new value.
+    where : str
+        What to name in messages.
+
+    Raises
+    ------
+    InputError
+        If the key leads to no place in the tree.
     """
     place: Any = tree
     name, dot, rest = _first_name(place, str(key))

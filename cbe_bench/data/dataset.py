@@ -78,7 +78,27 @@ class Dataset(BaseModel):
 
 
 def choose_rows(count: int, rows: int | None, seed: int) -> NDArray[np.int64]:
-    """Return which of `count` rows are taken, sorted: all, or as many as `rows` says, drawn by the seed."""
+    """Return which of `count` rows are taken, sorted: all, or as many as `rows` says, drawn by the seed.
+
+    Parameters
+    ----------
+    count : int
+        The number of rows there are.
+    rows : int or None
+        How many to take; None takes all.
+    seed : int
+        Seeds the choice.
+
+    Returns
+    -------
+    int64 array of shape (rows,)
+        Ascending, without replacement.
+
+    Raises
+    ------
+    InputError
+        If `rows` is more than `count`.
+    """
     if rows is None or rows == count:
         return np.arange(count)
     if rows > count:

@@ -134,7 +134,26 @@ def file_hash(path: Path) -> str:
 
 
 def check_values(block: Matrix, rows: NDArray[np.int64], source: str) -> NDArray:
-    """Return the l2 norm of each row, or tell which rows hold NaN, infinity or nothing but zeros."""
+    """Return the l2 norm of each row.
+
+    Parameters
+    ----------
+    block : array of shape (n, n_features)
+        Rows of the features.
+    rows : int64 array of shape (n,)
+        Their row numbers in the file, for messages.
+    source : str
+        The file, for messages.
+
+    Returns
+    -------
+    array of shape (n,)
+
+    Raises
+    ------
+    InputError
+        With the numbers of the rows that hold NaN, infinity or only zeros.
+    """
     norms = np.sqrt(squared_norms(block))
     for bad, what in ((~np.isfinite(norms), "NaN or infinite values"), (norms == 0, "only zeros")):
         if bad.any():

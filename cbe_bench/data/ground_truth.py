@@ -27,6 +27,20 @@ def exact_neighbours(data: DatasetView, k: int, progress: Progress = no_progress
     """Return the positions of the k nearest database rows of each query by the metric of the view; cached by content.
 
     Where the file states the neighbours of its own queries and nothing was left out or changed, these are taken.
+
+    Parameters
+    ----------
+    data : DatasetView
+        Its queries, database and metric.
+    k : int
+        Neighbours of each query.
+    progress : callable
+        Called with the progress, from 0 to 1.
+
+    Returns
+    -------
+    int64 array of shape (n_queries, k)
+        The nearest first, ties to the lower row.
     """
     stated = stated_neighbours(data, k)
     if stated is not None:
@@ -41,7 +55,20 @@ def exact_neighbours(data: DatasetView, k: int, progress: Progress = no_progress
 
 
 def stated_neighbours(data: DatasetView, k: int) -> NDArray[np.int64] | None:
-    """Return the neighbours that the file itself states, if they are about just this database."""
+    """Return the neighbours that the file itself states, if they are about just this database.
+
+    Parameters
+    ----------
+    data : DatasetView
+        Its queries, database and metric.
+    k : int
+        Neighbours of each query.
+
+    Returns
+    -------
+    int64 array of shape (n_queries, k), or None
+        None if the file states none, fewer than `k`, or those of another metric or database.
+    """
     n_database = data.features.n_rows - data.features.own_queries
     if _STATED_METRICS.get(str(data.features.describe().get("distance")), "cosine") != data.metric:
         return None

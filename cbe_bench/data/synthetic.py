@@ -108,7 +108,19 @@ class SyntheticFeatures(Features):
 
     @staticmethod
     def rows_for(per_class: int, classes: int = _CLASSES) -> int:
-        """Return how many rows bring, all but surely, so many of every class: five standard deviations more."""
+        """Return how many rows hold, almost surely, that many of every class: five standard deviations more.
+
+        Parameters
+        ----------
+        per_class : int
+            The rows needed of each class.
+        classes : int
+            The number of classes.
+
+        Returns
+        -------
+        int
+        """
         return int(classes * (per_class + 5 * np.sqrt(per_class) + 8))
 
     def _describe(self, block: int) -> tuple[Matrix, NDArray[np.int64]]:

@@ -141,6 +141,21 @@ def add_statistics(X, plan, wanted, spectra, buffers, sums):  # type: ignore[no-
 
     The spectra of the first pairs are written to `spectra.cached` or, if known, read from there. An odd last row is
     paired with zeros.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        The rows.
+    plan : PairTransform
+        The transforms, and the sign flips before them.
+    wanted : Wanted
+        Whether powers and correlations are wanted, and the spectrum of r.
+    spectra : Spectra
+        `cached`, the spectra of the first pairs, and whether they are `known`.
+    buffers : Buffers
+        Work arrays of this thread.
+    sums : Sums
+        `powers` and `correlations`, added to in place.
     """
     n, d = X.shape
     n1, row = buffers.work.shape

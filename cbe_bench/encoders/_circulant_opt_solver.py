@@ -17,7 +17,17 @@ _NEGLIGIBLE = 1e-8
 
 
 def positive_root(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the largest root of rho^3 + p rho + q for q <= 0: the positive one or, for q = 0 and p >= 0, zero."""
+    """Return the largest root of rho^3 + p rho + q for q <= 0: the positive one or, for q = 0 and p >= 0, zero.
+
+    Parameters
+    ----------
+    p, q : float64 array of shape (n,)
+        The coefficients, q <= 0.
+
+    Returns
+    -------
+    float64 array of shape (n,)
+    """
     size = np.cbrt(-q)
     with np.errstate(all="ignore"):
         ratio = np.abs(p) / (3 * size**2)
@@ -35,7 +45,25 @@ def positive_root(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.
 def best_spectrum(
     m: NDArray[np.float64], c: NDArray[np.complex128], before: NDArray[np.complex128], lam: float, d: int
 ) -> NDArray[np.complex128]:
-    """Return the minimiser of F at every frequency; where c is zero, with the phase that was there `before`."""
+    """Return the minimiser of F at every frequency; where c is zero, with the phase that was there `before`.
+
+    Parameters
+    ----------
+    m : float64 array of shape (d // 2 + 1,)
+        Sums of the powers of the rows.
+    c : complex128 array of shape (d // 2 + 1,)
+        Correlations of the rows with their signs.
+    before : complex128 array of shape (d // 2 + 1,)
+        The spectrum of the iteration before.
+    lam : float
+        Weight of the penalty; infinite for modulus one.
+    d : int
+        Length of a row.
+
+    Returns
+    -------
+    complex128 array of shape (d // 2 + 1,)
+    """
     phase: NDArray[np.complex128] = np.where(c == 0, before, c)
     phase[phase == 0] = 1
     phase /= np.abs(phase)
@@ -51,6 +79,25 @@ def objective(
     """Return ||B - X R'||^2 + lam ||R R' - I||^2 from spectra, for codes of `n_signs` signs in all.
 
     An infinite `lam` is a constraint, that z has modulus one, and adds nothing.
+
+    Parameters
+    ----------
+    z : complex128 array of shape (d // 2 + 1,)
+        The spectrum of r.
+    m : float64 array of shape (d // 2 + 1,)
+        Sums of the powers of the rows.
+    c : complex128 array of shape (d // 2 + 1,)
+        Correlations of the rows with their signs.
+    lam : float
+        Weight of the penalty.
+    d : int
+        Length of a row.
+    n_signs : int
+        Signs of all codes together.
+
+    Returns
+    -------
+    float
     """
     twice = np.full(len(z), 2.0)
     twice[0] = 1

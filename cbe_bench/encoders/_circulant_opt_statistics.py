@@ -184,7 +184,25 @@ def spectrum_cache_bytes(memory_limit: int) -> int:
 
 
 def statistics_bytes(d: int, n_rows: int, cache_bytes: int, n_threads: int, *, pairs: bool) -> int:
-    """Estimate the bytes that statistics, also of pairs of rows, take beside the rows, in single precision."""
+    """Estimate the bytes that statistics, also of pairs of rows, take beside the rows, in single precision.
+
+    Parameters
+    ----------
+    d : int
+        Length of a row.
+    n_rows : int
+        Rows of the training set.
+    cache_bytes : int
+        The most bytes of cached spectra.
+    n_threads : int
+        The number of threads.
+    pairs : bool
+        Whether pairs of rows are used too.
+
+    Returns
+    -------
+    int
+    """
     length = d + 2 * LANES * (1 + d // LANES**2)
     sums, scratch = 12 * length * (_blocks_at_once(d, n_threads) + 4), 20 * length * n_threads
     differences = 12 * max(_MOST_VALUES, 2 * d) * n_threads if pairs else 0  # and the two rows of each

@@ -37,7 +37,20 @@ def sides(n: int) -> tuple[int, int]:
 
 
 def code_sides(n_bits: int, input_sides: tuple[int, int]) -> tuple[int, int]:
-    """Return the sides of the smallest code of at least `n_bits` bits that fits: no side longer than the input's."""
+    """Return the sides of the smallest code of at least `n_bits` bits that fits: no side longer than the input's.
+
+    Parameters
+    ----------
+    n_bits : int
+        The code length.
+    input_sides : tuple of int
+        The sides (d1, d2) of the input.
+
+    Returns
+    -------
+    tuple of int
+        (c1, c2).
+    """
     d1, d2 = input_sides
     for padded in range(n_bits, d1 * d2 + 1):
         c1 = next(c1 for c1 in range(min(d1, math.isqrt(padded)), 0, -1) if padded % c1 == 0)
@@ -91,7 +104,13 @@ class BilinearRand(Encoder):
         self.permute = permute
 
     def shapes(self, n_features: int, n_bits: int | None = None) -> list[tuple[int, int]]:
-        """Return the code sides (c1, c2) of each block, of codes of `n_bits` bits or those of the encoder."""
+        """Return the code sides (c1, c2) of each block, of codes of `n_bits` bits or those of the encoder.
+
+        Parameters
+        ----------
+        n_features : int
+        n_bits : int, optional
+        """
         whole, rest = divmod(n_bits or self.bits(n_features), n_features)
         input_sides = sides(n_features)
         return [input_sides] * whole + ([code_sides(rest, input_sides)] if rest else [])

@@ -139,5 +139,17 @@ class CirculantEncoder(Encoder):
 
 
 def draw_signs(rng: np.random.Generator, d: int) -> NDArray[np.int8]:
-    """Draw the diagonal of D."""
+    """Draw the diagonal of D.
+
+    Parameters
+    ----------
+    rng : Generator
+    d : int
+        Length of a row.
+
+    Returns
+    -------
+    int8 array of shape (d,)
+        Of -1 and +1.
+    """
     return 2 * rng.integers(0, 2, d, dtype=np.int8) - 1

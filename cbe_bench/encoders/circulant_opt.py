@@ -134,7 +134,18 @@ class CBEOpt(CirculantEncoder):
     ) -> Self:
         """Learn r from the rows of X and, if mu is above zero, from pairs of them.
 
-        Pairs are two columns of row numbers, `similar` and `dissimilar`, or drawn from labels `y` if neither is given.
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            The training set.
+        y : array_like of shape (n,), optional
+            Labels, from which pairs are drawn if neither kind of pairs is given.
+        similar, dissimilar : array_like of shape (n_pairs, 2), optional
+            Pairs of row numbers.
+
+        Returns
+        -------
+        self
         """
         return super().fit(X, y if similar is None and dissimilar is None else _Given(similar, dissimilar))
 

@@ -176,7 +176,20 @@ class DeviceEncoder:
 
 
 def unpack_codes(codes: Any, n_bits: int) -> Any:
-    """Return packed codes of any library as an int8 array of -1 and +1, of shape (n, n_bits)."""
+    """Return packed codes of any library as an int8 array of -1 and +1, of shape (n, n_bits).
+
+    Parameters
+    ----------
+    codes : uint8 array of shape (n, n_bytes)
+        Of any library.
+    n_bits : int
+        The code length.
+
+    Returns
+    -------
+    int8 array of shape (n, n_bits)
+        Of the library and on the device of `codes`.
+    """
     xp = library_of(codes)
     return bits.unpack_signs(codes, n_bits) if xp is None else arrays.unpack_signs(xp, codes, n_bits, xp.int8)
 

@@ -31,12 +31,38 @@ def mean_energy(X: NDArray) -> float:
 
 
 def mean_problem(energy: float, rows: str) -> str:
-    """Say that the mean of some rows carries most of their energy; an empty string where it does not."""
+    """Say that the mean of some rows carries most of their energy; an empty string where it does not.
+
+    Parameters
+    ----------
+    energy : float
+        The fraction of the energy that the mean carries.
+    rows : str
+        What the rows are called.
+
+    Returns
+    -------
+    str
+        Empty if there is no problem.
+    """
     return f"the mean carries {energy:.0%} of the energy of {rows}" if energy > _MEAN_ENERGY else ""
 
 
 def constant_bits(codes: Codes, n_bits: int) -> float:
-    """Return the fraction of bits that are the same in all codes."""
+    """Return the fraction of bits that are the same in all codes.
+
+    Parameters
+    ----------
+    codes : uint8 array of shape (n, n_bytes)
+        Packed codes, at least one.
+    n_bits : int
+        The code length.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+    """
     varying = np.bitwise_or.reduce(codes ^ codes[0], axis=0)
     return 1 - int(np.unpackbits(varying, count=n_bits, bitorder="little").sum()) / n_bits
 
@@ -74,7 +100,15 @@ def training_problems(encoder: "Encoder", X: NDArray) -> list[str]:
 
 
 def warn_of_problems(encoder: "Encoder", X: NDArray) -> None:
-    """Warn in one line, with the remedy, if the codes of the training set are poor."""
+    """Warn in one line, with the remedy, if the codes of the training set are poor.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        Fitted.
+    X : array of shape (n, d)
+        The training set.
+    """
     problems = training_problems(encoder, X)
     if problems:
         remedy = "center=True" if encoder.linear else "threshold='median'"

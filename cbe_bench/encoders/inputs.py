@@ -73,13 +73,38 @@ def largest_magnitude(X: NDArray) -> float:
 
 
 def fits_precision(magnitude: float, dtype: str | np.dtype) -> bool:
-    """Return whether numbers of this largest magnitude have products that neither overflow nor vanish."""
+    """Return whether numbers of this largest magnitude have products that neither overflow nor vanish.
+
+    Parameters
+    ----------
+    magnitude : float
+        The largest magnitude.
+    dtype : str or dtype
+        The precision, one of those that are encoded.
+
+    Returns
+    -------
+    bool
+    """
     reach = 2.0 ** _EXPONENTS[np.dtype(dtype)]
     return magnitude == 0 or 1 / reach <= magnitude <= reach
 
 
 def out_of_reach(name: str, magnitude: float) -> InputError:
-    """Return the error about numbers that fit no precision there is."""
+    """Return the error about numbers that fit no precision there is.
+
+    Parameters
+    ----------
+    name : str
+        The name of the encoder.
+    magnitude : float
+        The largest magnitude of X.
+
+    Returns
+    -------
+    InputError
+        To be raised by the caller.
+    """
     size = "large" if magnitude > 1 else "small"
     return InputError(
         f"{name}: the numbers of X are too {size} (largest magnitude {magnitude:.3g}); scale them to about 1 first"

@@ -21,7 +21,24 @@ class Pairs(NamedTuple):
 
 
 def given_pairs(similar: ArrayLike | None, dissimilar: ArrayLike | None, n_rows: int) -> Pairs:
-    """Check pairs of row numbers; either kind may be missing, not both."""
+    """Check pairs of row numbers; either kind may be missing, not both.
+
+    Parameters
+    ----------
+    similar, dissimilar : array_like of shape (n_pairs, 2), or None
+        Pairs of row numbers.
+    n_rows : int
+        Rows of the training set.
+
+    Returns
+    -------
+    Pairs
+
+    Raises
+    ------
+    InputError
+        If there is no pair at all, or these are no pairs of row numbers.
+    """
     pairs = Pairs(_checked("similar", similar, n_rows), _checked("dissimilar", dissimilar, n_rows))
     if pairs.number == 0:
         raise InputError("similar and dissimilar hold no pair; at least one is needed")
@@ -45,7 +62,27 @@ def _checked(kind: str, pairs: ArrayLike | None, n_rows: int) -> NDArray[np.intp
 
 
 def labelled_pairs(y: Any, n_rows: int, n_pairs: int, rng: np.random.Generator) -> Pairs:
-    """Draw `n_pairs` pairs, half of one class and half of two, each row of either kind equally likely to come first."""
+    """Draw `n_pairs` pairs, half of one class and half of two, each row of either kind equally likely to come first.
+
+    Parameters
+    ----------
+    y : array_like of shape (n_rows,)
+        The label of each row.
+    n_rows : int
+        Rows of the training set.
+    n_pairs : int
+        Pairs in all; an odd one is of one class.
+    rng : Generator
+
+    Returns
+    -------
+    Pairs
+
+    Raises
+    ------
+    InputError
+        If `y` has another shape, a single class, or no class of two rows.
+    """
     labels = np.asarray(y)
     if labels.shape != (n_rows,):
         raise InputError(f"y has shape {labels.shape}; one label for each of the {n_rows} rows is needed")

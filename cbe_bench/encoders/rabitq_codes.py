@@ -48,7 +48,19 @@ def concatenated(parts: Sequence[RaBitQCodes]) -> RaBitQCodes:
 
 
 def grid_lengths(planes: Codes, n_dims: int) -> NDArray[np.float64]:
-    """Return ||y|| of all codes."""
+    """Return ||y|| of all codes.
+
+    Parameters
+    ----------
+    planes : uint8 array of shape (n, bits_per_dim, n_bytes)
+        The bit planes, the lowest bit first.
+    n_dims : int
+        The dimension of the grid points y.
+
+    Returns
+    -------
+    float64 array of shape (n,)
+    """
     n_bits = planes.shape[1]
     squares = np.empty(len(planes))
     for part in slices(len(planes), max(1, _VALUES // n_dims)):

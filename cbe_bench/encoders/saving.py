@@ -37,7 +37,15 @@ Arrays = dict[str, NDArray]
 
 
 def save_encoder(encoder: Encoder | RaBitQ, path: Path) -> None:
-    """Write a fitted encoder to one file; see `load_encoder` and `load_rabitq`."""
+    """Write a fitted encoder to one file; see `load_encoder` and `load_rabitq`.
+
+    Parameters
+    ----------
+    encoder : Encoder or RaBitQ
+        Fitted.
+    path : Path
+        The file, in NumPy's npz format, written whole or not at all.
+    """
     with whole_file(path) as temporary, temporary.open("wb") as file:
         np.savez(file, allow_pickle=False, **encoder_arrays(encoder))
 

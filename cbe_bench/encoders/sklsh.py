@@ -139,7 +139,20 @@ class SKLSH(Encoder):
 
 
 def nearest_distances(X: NDArray, probes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the distances of the rows `probes` of X to the nearest other rows."""
+    """Return the distances of the rows `probes` of X to the nearest other rows.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        The rows.
+    probes : int64 array of shape (m,)
+        Row numbers.
+
+    Returns
+    -------
+    float64 array of shape (m,)
+        Euclidean distances.
+    """
     norms = squared_norms(X)
     distances = np.empty(len(probes))
 

@@ -23,7 +23,20 @@ _TASK_VALUES = 1 << 19
 
 
 def slowest_modes(ranges: NDArray, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return direction i and number j of the `count` eigenfunctions of smallest j / ranges[i], the slowest first."""
+    """Return direction i and number j of the `count` eigenfunctions of smallest j / ranges[i], the slowest first.
+
+    Parameters
+    ----------
+    ranges : array of shape (n_directions,)
+        The range of the data along each direction, one at least above zero.
+    count : int
+        How many eigenfunctions.
+
+    Returns
+    -------
+    directions, numbers : int64 arrays of shape (count,)
+        I and j of each.
+    """
     modes = [(1 / length, i, 1) for i, length in enumerate(ranges.tolist()) if length > 0]
     heapq.heapify(modes)
     chosen = []

@@ -32,7 +32,20 @@ class Field:
     high: float = np.inf
 
     def check(self, name: str, value: Any) -> None:
-        """Raise InputError unless `value` is such an array or number."""
+        """Check an array or number of a fitted encoder.
+
+        Parameters
+        ----------
+        name : str
+            What messages call it.
+        value : array or number
+            The value.
+
+        Raises
+        ------
+        InputError
+            Unless it has the type, the shape and the range of the field.
+        """
         if isinstance(value, np.ndarray):
             found, allowed = f"{value.dtype}{list(value.shape)}", f"{np.dtype(self.dtype)}{list(self.shape)}"
             lengths = zip(self.shape, value.shape, strict=False)
@@ -59,5 +72,19 @@ def sign_field(*shape: int) -> Field:
 
 
 def index_field(dtype: str, count: int, *shape: int | None) -> Field:
-    """Return the field of an array of indices 0..count-1."""
+    """Return the field of an array of indices 0..count-1.
+
+    Parameters
+    ----------
+    dtype : str
+        The type, as NumPy abbreviates it.
+    count : int
+        The number of things indexed.
+    *shape : int or None
+        The shape, None where any length will do.
+
+    Returns
+    -------
+    Field
+    """
     return Field(dtype, shape, 0, count - 1)

@@ -149,13 +149,46 @@ def release_pages(array: NDArray) -> None:
 
 
 def check_real(source: object, dtype: np.dtype) -> None:
-    """Raise InputError unless values of a type are real numbers."""
+    """Raise InputError unless values of a type are real numbers.
+
+    Parameters
+    ----------
+    source : object
+        The file, for messages.
+    dtype : dtype
+        Real numbers are floating-point numbers, integers and booleans.
+
+    Raises
+    ------
+    InputError
+        For any other type, such as complex or structured ones.
+    """
     if dtype.kind not in "fiub" or dtype.names is not None or dtype.subdtype is not None:
         raise InputError(f"{source}: is {dtype}; allowed: real numbers")
 
 
 def check_labels(source: object, labels: "NDArray | list[str]", n_rows: int) -> NDArray:
-    """Return labels as an array of numbers or strings, one for each row, or raise InputError."""
+    """Return labels as an array of numbers or strings, one for each row.
+
+    Parameters
+    ----------
+    source : object
+        The file, for messages.
+    labels : array or list of str
+        As read from the file.
+    n_rows : int
+        The number of rows of the features.
+
+    Returns
+    -------
+    array of shape (n_rows,)
+        Of numbers or strings.
+
+    Raises
+    ------
+    InputError
+        If labels have another type or shape, or one is too long.
+    """
     if isinstance(labels, list):
         longest = max(map(len, labels), default=0)
         if longest > _MAX_LABEL_LENGTH:

@@ -19,7 +19,20 @@ _ALWAYS_ALLOWED_BYTES = 1 << 26
 
 @contextmanager
 def readable(path: Path, failure: str | None = None) -> Iterator[None]:
-    """Raise InputError, in one line, for whatever a library raises on a malformed file."""
+    """Raise InputError, in one line, for whatever a library raises on a malformed file.
+
+    Parameters
+    ----------
+    path : Path
+        The file, for messages.
+    failure : str, optional
+        What failed; by default that the file cannot be read as its suffix says.
+
+    Raises
+    ------
+    InputError
+        From within the block, for any exception but MemoryError.
+    """
     try:
         yield
     except (InputError, MemoryError):
@@ -43,7 +56,20 @@ def check_regular_file(path: Path) -> None:
 
 
 def check_shape(source: object, n_rows: int, n_features: int) -> None:
-    """Raise InputError for a matrix without values or with vectors that are too long."""
+    """Raise InputError for a matrix without values or with vectors that are too long.
+
+    Parameters
+    ----------
+    source : object
+        The file, for messages.
+    n_rows, n_features : int
+        The shape of the matrix.
+
+    Raises
+    ------
+    InputError
+        If it is empty or has more than `MAX_FEATURES` dimensions.
+    """
     if n_rows < 1 or n_features < 1:
         raise InputError(f"{source}: has shape ({n_rows}, {n_features}); it is empty")
     if n_features > MAX_FEATURES:

@@ -38,9 +38,21 @@ def open_file(path: Path) -> Any:
 
 
 def create_file(path: Path, n_bytes: int) -> Any:
-    """Create an HDF5 file for values of so many bytes, or raise OSError where these do not fit on the disk.
+    """Create an HDF5 file; raise OSError if the values do not fit on the disk.
 
-    The HDF5 library leaves itself in disorder, up to a crash, where it cannot write; so room is sought first.
+    The HDF5 library is left in a broken state, up to a crash, where it cannot write; so the space is reserved first.
+
+    Parameters
+    ----------
+    path : Path
+        The file, overwritten.
+    n_bytes : int
+        The bytes of all values to be written.
+
+    Returns
+    -------
+    h5py.File
+        Open for writing.
     """
     if hasattr(os, "posix_fallocate"):
         with path.open("wb") as file:
@@ -59,7 +71,24 @@ def names(group: Any) -> list[str]:
 
 
 def find(group: Any, key: str) -> Any:
-    """Return the group or dataset called `key`, or None; links to other places are refused."""
+    """Return the group or dataset called `key`, or None.
+
+    Parameters
+    ----------
+    group : h5py.Group or h5py.File
+        Where to look.
+    key : str
+        Names separated by slashes.
+
+    Returns
+    -------
+    h5py.Group, h5py.Dataset or None
+
+    Raises
+    ------
+    InputError
+        If a name on the way is a soft or external link.
+    """
     found = group
     for name in key.strip("/").split("/"):
         link = found.get(name, getlink=True) if isinstance(found, h5py.Group) else None
@@ -172,7 +201,25 @@ def read_labels(data: Any) -> NDArray | list[str]:
 
 
 def read_whole(data: Any, kinds: str) -> NDArray:
-    """Return all values of a dataset of one of the given kinds of type."""
+    """Return all values of a dataset of one of the given kinds of type.
+
+    Parameters
+    ----------
+    data : h5py object
+        Expected to be a dataset of at least one dimension.
+    kinds : str
+        The allowed `dtype.kind` characters.
+
+    Returns
+    -------
+    array
+        Of the shape of the dataset.
+
+    Raises
+    ------
+    InputError
+        If it is no such dataset, or its storage is refused.
+    """
     path, what = data.file.filename, f"{data.name} is no array of values that can be used here"
     if not isinstance(data, h5py.Dataset) or data.id.rank == 0:
         raise InputError(f"{path}: {what}")

@@ -41,7 +41,19 @@ def probe(path: Path) -> dict[str, Any]:
 
 
 def read_strings(path: Path, key: str) -> list[str]:
-    """Return a one-dimensional dataset of strings of variable length; raises ValueError if it cannot be read."""
+    """Return a one-dimensional dataset of strings of variable length; raises ValueError if it cannot be read.
+
+    Parameters
+    ----------
+    path : Path
+        The HDF5 file.
+    key : str
+        The name of the dataset.
+
+    Returns
+    -------
+    list of str
+    """
     found: list[str] = _ask(path, key)
     return found
 

@@ -40,7 +40,25 @@ class Header(NamedTuple):
 
 
 def read_header(file: IO[bytes], source: object) -> Header:
-    """Read the header at the beginning of a file; objects, which only a pickle can hold, are refused."""
+    """Read the header at the beginning of a file.
+
+    Parameters
+    ----------
+    file : binary file
+        At the beginning of the array; left at the first value.
+    source : object
+        The file, for messages.
+
+    Returns
+    -------
+    Header
+        Shape, order, dtype and length of the header.
+
+    Raises
+    ------
+    InputError
+        If it is no such header, or the array holds pickled objects or no values.
+    """
     try:
         version = np.lib.format.read_magic(file)
         with warnings.catch_warnings(action="ignore"):
@@ -56,7 +74,22 @@ def read_header(file: IO[bytes], source: object) -> Header:
 
 
 def map_array(path: Path, header: Header, offset: int) -> NDArray:
-    """Map the values behind a header that is `offset` bytes into a file."""
+    """Map the values behind a header that is `offset` bytes into a file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    header : Header
+        As read by `read_header`.
+    offset : int
+        Where the header begins, in bytes.
+
+    Returns
+    -------
+    array
+        Read-only memory map of the shape and dtype of the header.
+    """
     if not header.data_bytes:
         return np.empty(header.shape, header.dtype)
     start = offset + header.n_bytes
@@ -93,11 +126,27 @@ def write_npy(path: Path, features: Features) -> Iterator[Append]:
 
 
 def write_header(file: IO[bytes], features: Features) -> None:
-    """Write the header of a float32 array with the shape of some features."""
+    """Write the header of a float32 array with the shape of some features.
+
+    Parameters
+    ----------
+    file : binary file
+        Open for writing.
+    features : Features
+        Gives the shape (n_rows, n_features).
+    """
     header = {"descr": "<f4", "fortran_order": False, "shape": (features.n_rows, features.n_features)}
     np.lib.format.write_array_header_1_0(file, header)
 
 
 def write_values(file: IO[bytes], array: NDArray) -> None:
-    """Write the bytes of an array."""
+    """Write the bytes of an array.
+
+    Parameters
+    ----------
+    file : binary file
+        Open for writing.
+    array : array
+        Written in row order, in its own dtype.
+    """
     file.write(np.ascontiguousarray(array).data)

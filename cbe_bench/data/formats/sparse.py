@@ -29,7 +29,30 @@ def check_row_pointers(source: object, indptr: NDArray, n_rows: int, n_values: i
 
 
 def check_coordinates(source: object, what: str, places: NDArray, n_values: int, length: int) -> NDArray[np.int64]:
-    """Return the place of each stored value along an axis of some length, or raise InputError."""
+    """Return the coordinate of each stored value along an axis.
+
+    Parameters
+    ----------
+    source : object
+        The file, for messages.
+    what : str
+        The name of the array, for messages.
+    places : array of shape (n_values,)
+        The coordinates as read from the file.
+    n_values : int
+        The number of stored values.
+    length : int
+        The length of the axis.
+
+    Returns
+    -------
+    int64 array of shape (n_values,)
+
+    Raises
+    ------
+    InputError
+        Unless these are integers from 0 to `length` - 1 of that shape.
+    """
     if places.shape != (n_values,) or places.dtype.kind not in "iu":
         raise InputError(f"{source}: {what} is {places.dtype} of shape {places.shape}; there are {n_values:,} values")
     if n_values and not 0 <= int(places.min()) <= int(places.max()) < length:

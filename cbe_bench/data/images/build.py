@@ -39,9 +39,27 @@ _IMAGES_FOR_WORDS = 4_000
 def make_vlad(
     images: ImageReader, path: Path, n_words: int, *, rows: int | None = None, seed: int = 0, progress: Progress
 ) -> int:
-    """Write the VLAD features of images to `path`; return how many images show nothing and have only zeros.
+    """Write the VLAD features of images to `path`; resume where an interrupted call with the same arguments stopped.
 
-    `rows` takes that many images, drawn by the seed; by default all.
+    Parameters
+    ----------
+    images : ImageReader
+        The labelled images.
+    path : Path
+        The HDF5 file.
+    n_words : int
+        The number of visual words; features have 128 `n_words` dimensions.
+    rows : int or None
+        How many images to take, drawn by the seed; None takes all.
+    seed : int
+        Seeds the choice of images and the words.
+    progress : callable
+        Called with the progress, from 0 to 1.
+
+    Returns
+    -------
+    int
+        The number of images without gradients, whose rows are zero.
     """
     chosen = choose_rows(len(images.labels), rows, seed)
     recipe = _recipe(images, n_words, chosen, seed)

@@ -90,7 +90,17 @@ class VladSet(Dataset):
 
 
 def build_vlad(images: Any, n_words: int, build: Build) -> None:
-    """Compute the VLAD features of images and write them to a file."""
+    """Compute the VLAD features of images and write them to a file.
+
+    Parameters
+    ----------
+    images : ImageReader
+        The labelled images.
+    n_words : int
+        The number of visual words.
+    build : Build
+        The output file, the number of rows, the seed and where to report.
+    """
     from cbe_bench.data.images.build import make_vlad
 
     empty = make_vlad(images, build.out, n_words, rows=build.rows, seed=build.seed, progress=build.progress)

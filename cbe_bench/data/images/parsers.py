@@ -43,7 +43,20 @@ class LabelledImages:
 
 
 def cifar10(members: Members, classes: tuple[str, ...]) -> LabelledImages:
-    """Read CIFAR-10 from its official binary batches or from batches drawn as PNG, one image a row."""
+    """Read CIFAR-10 from its official binary batches or from batches drawn as PNG, one image a row.
+
+    Parameters
+    ----------
+    members : mapping of str to bytes
+        The files of the archive, by name.
+    classes : tuple of str
+        The names of the classes.
+
+    Returns
+    -------
+    LabelledImages
+        Pixels of shape (n, 32, 32, 3), uint8, and int16 labels.
+    """
     files = _by_base_name(members)
     batches = [*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"]
     if "test_batch.bin" in files:
@@ -67,7 +80,20 @@ def cifar10_batch_md5(images: LabelledImages) -> list[str]:
 
 
 def idx_or_csv(members: Members, classes: tuple[str, ...]) -> LabelledImages:
-    """Read an MNIST-like set from its IDX files, compressed or not, or from comma-separated lines, label first."""
+    """Read an MNIST-like set from its IDX files, compressed or not, or from comma-separated lines, label first.
+
+    Parameters
+    ----------
+    members : mapping of str to bytes
+        The files of the archive, by name.
+    classes : tuple of str
+        The names of the classes.
+
+    Returns
+    -------
+    LabelledImages
+        Pixels of shape (n, 28, 28) and int16 labels, training images first.
+    """
     files = _by_base_name(members)
     pixels, labels = [], []
     for part, table in (("train", "mnist_train.csv"), ("t10k", "mnist_test.csv")):
@@ -85,6 +111,18 @@ def quickdraw(members: Members, classes: tuple[str, ...]) -> LabelledImages:
     """Read drawings: a compressed file for each class, a drawing of 784 shades between 0 and 1 in each line.
 
     The classes are named after the files.
+
+    Parameters
+    ----------
+    members : mapping of str to bytes
+        The files of the archive, by name.
+    classes : tuple of str
+        Not used.
+
+    Returns
+    -------
+    LabelledImages
+        Pixels of shape (n, 28, 28), uint8, and int16 labels.
     """
     drawings: dict[str, Pixels] = {}
     for name, content in members.items():

@@ -123,7 +123,17 @@ class FolderImages(ImageReader):
 
 
 def store_images(path: Path, images: LabelledImages, **provenance: str) -> None:
-    """Write images, labels and where they come from to one HDF5 file."""
+    """Write images, labels and where they come from to one HDF5 file.
+
+    Parameters
+    ----------
+    path : Path
+        The HDF5 file, written whole or not at all.
+    images : LabelledImages
+        Pixels, labels and class names.
+    **provenance : str
+        Further attributes of the file.
+    """
     n_bytes = images.pixels.nbytes + images.labels.nbytes
     with whole_file(path) as temporary, create_file(temporary, n_bytes) as file:
         file["images"] = images.pixels

@@ -112,10 +112,21 @@ def _sums(descriptors, assigned, n_words):  # type: ignore[no-untyped-def]
 
 
 def vlad(descriptors: NDArray[np.float32], words: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the (images, words x 128) vectors of images with (images, descriptors, 128) descriptors.
+    """Return the VLAD vectors of images.
 
     An image without a single descriptor gives a vector of zeros. To be called from a task of `for_slices`, called with
     blas=True.
+
+    Parameters
+    ----------
+    descriptors : float32 array of shape (n, n_descriptors, 128)
+        The descriptors of each image.
+    words : float32 array of shape (n_words, 128)
+        The visual words.
+
+    Returns
+    -------
+    float32 array of shape (n, 128 n_words)
     """
     n, m, length = descriptors.shape
     closeness = _closeness(descriptors.reshape(n * m, length), words)

@@ -62,7 +62,26 @@ def read_members(path: Path, wanted: Callable[[str], bool], max_bytes: int) -> M
 
 
 def decompress(content: bytes, max_bytes: int, name: str) -> bytes:
-    """Return a gzip file's content, or raise InputError where it is more than `max_bytes`."""
+    """Return the content of a gzip file.
+
+    Parameters
+    ----------
+    content : bytes
+        The compressed file.
+    max_bytes : int
+        The most bytes it may expand to.
+    name : str
+        The file, for messages.
+
+    Returns
+    -------
+    bytes
+
+    Raises
+    ------
+    InputError
+        If it expands to more than `max_bytes`.
+    """
     with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
         found = file.read(max_bytes + 1)
     if len(found) > max_bytes:

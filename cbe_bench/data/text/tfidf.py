@@ -65,7 +65,20 @@ def count_ngrams(texts: Sequence[str], n_features: int) -> Any:
 
 
 def inverse_frequencies(document_frequencies: NDArray[np.int64], n_texts: int) -> NDArray[np.int64]:
-    """Return 1 + ln((1 + n) / (1 + n_j)) of every dimension, in units of 1/256."""
+    """Return 1 + ln((1 + n) / (1 + n_j)) of every dimension, in units of 1/256.
+
+    Parameters
+    ----------
+    document_frequencies : int64 array of shape (n_features,)
+        The number n_j of texts in which dimension j occurs.
+    n_texts : int
+        The number n of texts.
+
+    Returns
+    -------
+    int64 array of shape (n_features,)
+        Rounded to the nearest.
+    """
     return np.rint(_UNIT * (1 + np.log((1 + n_texts) / (1 + document_frequencies)))).astype(np.int64)
 
 
