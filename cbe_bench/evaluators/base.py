@@ -93,15 +93,54 @@ class Experiment(ABC):
 
     @abstractmethod
     def cells(self, stage: str, rows: Sequence[Any]) -> list[Cell]:
-        """List the cells of a stage, given the rows there are."""
+        """List the cells of a stage, given the rows there are.
+
+        Parameters
+        ----------
+        stage : str
+            One of `stages`.
+        rows : sequence of Row
+            The rows on disk when the stage begins.
+
+        Returns
+        -------
+        list of Cell
+        """
 
     def prepare(self, cells: Sequence[Cell], reporter: Reporter) -> Any:
-        """Return what the cells of a group share."""
+        """Return what the cells of a group have in common.
+
+        Parameters
+        ----------
+        cells : sequence of Cell
+            The cells of the group.
+        reporter : Reporter
+            Where progress is reported.
+
+        Returns
+        -------
+        object
+            Handed to `evaluate` as `context`.
+        """
         return None
 
     @abstractmethod
     def evaluate(self, cell: Cell, context: Any, progress: Progress) -> Metrics:
-        """Return the metrics of a cell: fields of its row."""
+        """Return the metrics of a cell: fields of its row.
+
+        Parameters
+        ----------
+        cell : Cell
+            What is measured.
+        context : object
+            What `prepare` returned for its group.
+        progress : Progress
+            Called with the progress of the cell, from 0 to 1.
+
+        Returns
+        -------
+        Metrics
+        """
 
     @abstractmethod
     def summarise(self, row: Any) -> str:

@@ -181,7 +181,27 @@ def config_folders() -> list[Path]:
 
 
 def load_config(name: str | Path, scale: str = "quick", overrides: Iterable[str] = ()) -> Any:
-    """Read the configuration of an experiment of any kind, or raise InputError; see `core.config.load_config`."""
+    """Read the configuration of an experiment of any kind; see `core.config.load_config`.
+
+    Parameters
+    ----------
+    name : str or Path
+        The name of a configuration of the suite, or a file.
+    scale : str
+        One of `SCALES`.
+    overrides : iterable of str
+        Dotted keys and their values as YAML: ``data.file=x.h5``.
+
+    Returns
+    -------
+    BaseConfig
+        Of the class of its kind of experiment.
+
+    Raises
+    ------
+    InputError
+        With the first problem.
+    """
     if scale not in SCALES:
         raise InputError(f"scale: found {scale!r}; {did_you_mean(scale, SCALES)}")
     classes = {kind: cls.config_class for kind, cls in experiment_kinds().items()}

@@ -27,7 +27,22 @@ class Outcome:
 
 @contextmanager
 def opened(config: BaseConfig, resources: Resources, reporter: Reporter) -> Iterator[Experiment]:
-    """Open the features of an experiment and let kernels use the threads it may use."""
+    """Open the features of an experiment and let kernels use the threads it may use.
+
+    Parameters
+    ----------
+    config : BaseConfig
+        The experiment.
+    resources : Resources
+        Threads and memory it may use.
+    reporter : Reporter
+        Takes a message about the data, if there is one.
+
+    Yields
+    ------
+    Experiment
+        Its features are closed at the end of the block.
+    """
     features, message = open_data(config)
     if message:
         reporter.message(message)
@@ -40,7 +55,25 @@ def opened(config: BaseConfig, resources: Resources, reporter: Reporter) -> Iter
 
 
 def job_of(experiment: Experiment, scale: str, out: Path, command: str, **options: object) -> Job:
-    """Return the job of an experiment, with its results in ``out/scale/name``; options are fields of `Job`."""
+    """Return the job of an experiment, with its results in ``out/scale/name``; options are fields of `Job`.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What runs.
+    scale : str
+        One of `SCALES`.
+    out : Path
+        The folder of all results.
+    command : str
+        The command that runs it, for the description.
+    **options : object
+        Further fields of `Job`.
+
+    Returns
+    -------
+    Job
+    """
     config = experiment.config
     description = Description(
         name=config.name,
@@ -63,7 +96,22 @@ def job_of(experiment: Experiment, scale: str, out: Path, command: str, **option
 
 
 def run_experiment(experiment: Experiment, job: Job, reporter: Reporter) -> Outcome:
-    """Run what is not done yet and write rows, tables and figures."""
+    """Run what is not done yet and write rows, tables and figures.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What runs.
+    job : Job
+        Where its results are written.
+    reporter : Reporter
+        Where progress is reported.
+
+    Returns
+    -------
+    Outcome
+        The results, the report and the names of the files.
+    """
     results = run(experiment, job, reporter)
     report = experiment.report(results)
     return Outcome(results, report, write_report(report, job.folder))

@@ -39,7 +39,27 @@ class Step:
 
 
 def suite(configs: Sequence[Path], scale: str, out: Path) -> list[Step]:
-    """List the steps for some configurations at a scale; a bad configuration raises before anything runs."""
+    """List the steps for some configurations at a scale; a bad configuration raises before anything runs.
+
+    Parameters
+    ----------
+    configs : sequence of Path
+        The configurations.
+    scale : str
+        One of `SCALES`.
+    out : Path
+        The folder of all results.
+
+    Returns
+    -------
+    list of Step
+        The data first, then the experiments in their order, then the report.
+
+    Raises
+    ------
+    InputError
+        For a bad configuration.
+    """
     settings = {path: load_config(path, scale) for path in configs}
     ordered = sorted(settings, key=lambda path: (settings[path].order, path.stem))
     return [
@@ -96,7 +116,20 @@ def _has_rows(file: Path, wanted: int) -> bool:
 
 
 def estimates(steps: Sequence[Step], *files: Path) -> dict[str, float]:
-    """Return the seconds each step is likely to take, from files of earlier runs, the first known counting."""
+    """Return the estimated seconds of each step, from files of earlier runs; the first file that knows a step counts.
+
+    Parameters
+    ----------
+    steps : sequence of Step
+        The steps to estimate.
+    *files : Path
+        Files of `store_seconds`.
+
+    Returns
+    -------
+    dict of str to float
+        By the name of the step.
+    """
     known: dict[str, float] = {}
     for file in reversed(files):
         known |= load_seconds(file)
@@ -112,7 +145,17 @@ def load_seconds(file: Path) -> dict[str, float]:
 
 
 def store_seconds(file: Path, name: str, seconds: float) -> None:
-    """Store how long a step took; one that only found its cells done took as long as it did then."""
+    """Store how long a step took; the longest time counts, for later runs may only find its cells done.
+
+    Parameters
+    ----------
+    file : Path
+        The file, which is replaced whole.
+    name : str
+        The name of the step.
+    seconds : float
+        The time it took.
+    """
     known = load_seconds(file)
     known[name] = round(max(seconds, known.get(name, 0.0)), 1)
     with whole_file(file) as temporary:

@@ -44,7 +44,19 @@ class NeighboursConfig(EncodersConfig):
         return self.n_database + self.n_queries
 
     def task(self, features: Features, n_train: int) -> "Task":
-        """Return what is searched for in what, with a training set of so many rows."""
+        """Return what is searched for in what.
+
+        Parameters
+        ----------
+        features : Features
+            The vectors.
+        n_train : int
+            Rows of the training set.
+
+        Returns
+        -------
+        Task
+        """
         return Task(
             features=features,
             protocol=self.protocol,
@@ -127,7 +139,19 @@ class Task:
     """What neighbours are nearest by."""
 
     def spec_fields(self, split: Split, data_hash: str) -> dict[str, Any]:
-        """Return the fields of a spec that all methods share, given a split and the hash of the features."""
+        """Return the fields of a spec that all methods have in common.
+
+        Parameters
+        ----------
+        split : Split
+            The rows of the database, the queries and the training set.
+        data_hash : str
+            The hash of the features.
+
+        Returns
+        -------
+        dict
+        """
         return {
             "protocol": self.protocol,
             "data_hash": data_hash,
@@ -155,7 +179,19 @@ class Task:
         )
 
     def view(self, seed: int, cache_bytes: int) -> DatasetView:
-        """Return the prepared features of a seed, with memory to cache rows."""
+        """Return the dataset view of a seed.
+
+        Parameters
+        ----------
+        seed : int
+            The seed of the split and of the choice of dimensions.
+        cache_bytes : int
+            The most bytes of cached rows.
+
+        Returns
+        -------
+        DatasetView
+        """
         return DatasetView(
             self.features,
             self.split(seed),

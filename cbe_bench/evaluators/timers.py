@@ -65,14 +65,42 @@ class Candidate:
 
 
 def unit_vectors(n: int, d: int) -> NDArray[np.float32]:
-    """Return n random vectors of unit norm, of shape (n, d), to time with."""
+    """Return random vectors of unit norm to time with.
+
+    Parameters
+    ----------
+    n : int
+        The number of vectors.
+    d : int
+        The dimension.
+
+    Returns
+    -------
+    float32 array of shape (n, d)
+        Always the same.
+    """
     X = np.random.default_rng(0).standard_normal((n, d), dtype=np.float32)
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     return X
 
 
 def fit_for_timing(encoder: Encoder, X: NDArray, threads: int) -> Encoder:
-    """Fit an encoder whose codes are timed on some threads, not used: trained methods run a single iteration."""
+    """Fit an encoder whose codes are timed, not used: trained methods run a single iteration.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        Changed in place.
+    X : array of shape (n, d)
+        The training set.
+    threads : int
+        The number of threads it is timed on.
+
+    Returns
+    -------
+    Encoder
+        The same, fitted.
+    """
     single = {name: 1 for name in ("n_iter", "max_iter") if name in encoder.get_params()}
     return encoder.set_params(**single).set_resources(Resources(threads)).fit(X)
 
@@ -91,6 +119,22 @@ def interleaved(
 
     Slow ones get `least_samples` even if these take longer. Every candidate is warmed up first, unless it was called
     before. A first call that is slow in itself is not repeated: it is the sample.
+
+    Parameters
+    ----------
+    candidates : list of Candidate
+        What is timed; samples are added to each, in seconds per vector.
+    budget_s : float
+        Seconds for each candidate.
+    progress : Progress
+        Called with the progress, from 0 to 1.
+    least_samples : int
+        The fewest samples of a candidate.
+
+    Yields
+    ------
+    Candidate
+        In the order in which they are completed.
     """
     for number, candidate in enumerate(candidates):
         _calibrate(candidate, budget_s, least_samples)

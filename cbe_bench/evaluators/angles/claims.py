@@ -31,7 +31,20 @@ _DOUBLINGS = 4
 
 @each_experiment
 def judge_mean(claim: Claim, results: Results) -> list[Verdict]:
-    """Judge S4-mean: the estimate is right on average."""
+    """Judge S4-mean: the estimate is right on average.
+
+    Parameters
+    ----------
+    claim : Claim
+        What is judged.
+    results : Results
+        The rows of one experiment.
+
+    Returns
+    -------
+    list of Verdict
+        Empty if the rows do not measure it.
+    """
     mine = select(simulations(results.rows), ["cbe-rand"])
     if not mine:
         return []
@@ -75,7 +88,20 @@ def _largest(ratios: Ratios) -> tuple[int, str]:
 
 @each_experiment
 def judge_sign_flips(claim: Claim, results: Results) -> list[Verdict]:
-    """Judge S4-D: without sign flips some pairs fail; what happens on features is reported."""
+    """Judge S4-D: without sign flips some pairs fail; what happens on features is reported.
+
+    Parameters
+    ----------
+    claim : Claim
+        What is judged.
+    results : Results
+        The rows of one experiment.
+
+    Returns
+    -------
+    list of Verdict
+        Empty if the rows do not measure it.
+    """
     cells = simulations(results.rows)
     without, flipped = select(cells, [_WITHOUT_D], _HARD_PAIRS), select(cells, ["cbe-rand"], _HARD_PAIRS)
     level = simultaneous_level(len(without) + len(flipped))
@@ -127,7 +153,20 @@ def _on_features(rows: list[FeaturesRow]) -> str:
 
 @each_experiment
 def judge_decay(claim: Claim, results: Results) -> list[Verdict]:
-    """Judge S6-var: the variance falls as 1/k up to d."""
+    """Judge S6-var: the variance falls as 1/k up to d.
+
+    Parameters
+    ----------
+    claim : Claim
+        What is judged.
+    results : Results
+        The rows of one experiment.
+
+    Returns
+    -------
+    list of Verdict
+        Empty if the rows do not measure it.
+    """
     dense = select(simulations(results.rows), ["cbe-rand"], ["dense"])
     mine = [row for row in dense if len(row.n_bits) > _DOUBLINGS]
     if not mine:

@@ -40,7 +40,15 @@ def each_experiment(judge: Judge) -> Callable[[Claim, Sequence[Results]], list[V
 
 
 def simulated(rows: Sequence[SimulationRow], results: Results) -> Source:
-    """Return the source of a verdict on simulations: what was simulated."""
+    """Return the source of a verdict on simulations: what was simulated.
+
+    Parameters
+    ----------
+    rows : sequence of SimulationRow
+        The simulations that were used.
+    results : Results
+        The experiment they are from.
+    """
     dims = ", ".join(f"{d:,}" for d in sorted({row.n_features for row in rows}))
     pairs = ", ".join(dict.fromkeys(row.pair for row in rows))
     draws = ", ".join(f"{n:,}" for n in sorted({row.draws for row in rows}))
@@ -49,7 +57,15 @@ def simulated(rows: Sequence[SimulationRow], results: Results) -> Source:
 
 @each_experiment
 def judge_variance_bound(claim: Claim, results: Results) -> list[Verdict]:
-    """Judge S4-var, Theorem 1: apart where its bound is trivially true and where it says something."""
+    """Judge S4-var, Theorem 1: separately where its bound is trivially true and where it is not.
+
+    Parameters
+    ----------
+    claim : Claim
+        What is judged.
+    results : Results
+        The rows of one experiment.
+    """
     rows = select(simulations(results.rows), _WITH_D)
     points, source = _theorem1_points(rows), simulated(rows, results)
     statement = claim.statement.removesuffix(".")
@@ -132,7 +148,15 @@ def _theorem1_points(rows: Sequence[SimulationRow]) -> pd.DataFrame:
 
 @each_experiment
 def judge_tail_bound(claim: Claim, results: Results) -> list[Verdict]:
-    """Judge S4-tail, Theorem 2: whether its hypothesis is met where it says something, and the tails found."""
+    """Judge S4-tail, Theorem 2: whether its hypothesis is met where it says something, and the tails found.
+
+    Parameters
+    ----------
+    claim : Claim
+        What is judged.
+    results : Results
+        The rows of one experiment.
+    """
     rows = select(simulations(results.rows), _WITH_D)
     if not rows:
         return []
@@ -185,7 +209,15 @@ def _three_sigma(rows: Sequence[SimulationRow]) -> str:
 
 @each_experiment
 def judge_corollary(claim: Claim, results: Results) -> list[Verdict]:
-    """Judge S4-JL, the corollary to Theorem 2, on features."""
+    """Judge S4-JL, the corollary to Theorem 2, on features.
+
+    Parameters
+    ----------
+    claim : Claim
+        What is judged.
+    results : Results
+        The rows of one experiment.
+    """
     rows = [row for row in features_rows(results.rows) if row.method == "cbe-rand"]
     if not rows:
         return []

@@ -110,7 +110,21 @@ def draw_sample(features: Features, n_vectors: int, n_features: int, seed: int) 
 
 
 def evaluate_features(spec: FeaturesSpec, sample: Sample, progress: Progress) -> dict[str, Any]:
-    """Draw an encoder and return the errors of the angles from its codes: metrics of a `FeaturesRow`."""
+    """Draw an encoder and return the errors of the angles from its codes: metrics of a `FeaturesRow`.
+
+    Parameters
+    ----------
+    spec : FeaturesSpec
+        The method, the draw and the code lengths.
+    sample : Sample
+        The vectors and the exact angles of their pairs.
+    progress : Progress
+        Called with the progress, from 0 to 1.
+
+    Returns
+    -------
+    dict
+    """
     method = METHODS[spec.method]
     seed = derive_seed("features", spec.seed, spec.method, spec.draw)
     encoder: Any = make_encoder(method.encoder, n_bits=spec.n_bits[-1], random_state=seed).fit(sample.X)

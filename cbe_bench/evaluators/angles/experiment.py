@@ -49,7 +49,19 @@ _MODULES = "cbe_bench.evaluators.angles"
 
 
 def code_lengths(d: int, least: int = 1) -> tuple[int, ...]:
-    """Return d, its halves down to d/16, and quarters from there down to `least`, rising."""
+    """Return d, its halves down to d/16, and quarters from there down to `least`, ascending.
+
+    Parameters
+    ----------
+    d : int
+        The dimension.
+    least : int
+        The shortest code length.
+
+    Returns
+    -------
+    tuple of int
+    """
     shifts = [0, 1, 2, 3, *range(4, d.bit_length(), 2)]
     return tuple(sorted({d >> shift for shift in shifts if d >> shift >= least} | {d}))
 

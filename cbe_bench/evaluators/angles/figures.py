@@ -215,7 +215,20 @@ def _draw_deviations(axis: "Axes", table: pd.DataFrame) -> None:
 
 
 def features_figure(features: pd.DataFrame, title: str) -> "Drawing | None":
-    """Draw the mean and the worst error of the angles of features against the code length."""
+    """Draw the mean and the worst error of the angles of features against the code length.
+
+    Parameters
+    ----------
+    features : DataFrame
+        A line for each method and code length.
+    title : str
+        The title of the experiment.
+
+    Returns
+    -------
+    Figure or None
+        None if there are no errors to draw.
+    """
     from matplotlib.figure import Figure
 
     if not features["worst_error_over_pi"].any():  # vectors that are all the same have no errors to draw

@@ -97,5 +97,19 @@ def features_rows(rows: Iterable[Row]) -> list[FeaturesRow]:
 def select(
     rows: Iterable[SimulationRow], methods: Container[str] | None = None, pairs: Container[str] | None = None
 ) -> list[SimulationRow]:
-    """Return the simulations of some methods and of some kinds of pairs; None selects all."""
+    """Return the simulations of some methods and of some kinds of pairs; None selects all.
+
+    Parameters
+    ----------
+    rows : iterable of SimulationRow
+        The simulations to choose from.
+    methods : container of str or None
+        The names of the methods.
+    pairs : container of str or None
+        The names of the kinds of pairs.
+
+    Returns
+    -------
+    list of SimulationRow
+    """
     return [row for row in rows if (methods is None or row.method in methods) and (pairs is None or row.pair in pairs)]

@@ -38,7 +38,19 @@ _ROUNDS = 3
 
 
 def evaluate_simulation(spec: SimulationSpec, progress: Progress = no_progress) -> dict[str, Any]:
-    """Simulate a method on a kind of pair and return the metrics of a `SimulationRow`."""
+    """Simulate a method on a kind of pair and return the metrics of a `SimulationRow`.
+
+    Parameters
+    ----------
+    spec : SimulationSpec
+        The method, the pair, the angles, the code lengths and the number of draws.
+    progress : Progress
+        Called with the progress, from 0 to 1.
+
+    Returns
+    -------
+    dict
+    """
     axes = (spec.seed, spec.pair, spec.n_features)
     plane = make_plane(spec.pair, spec.n_features, derive_seed("pair", *axes))
     seed = derive_seed("draws", *axes, spec.method)

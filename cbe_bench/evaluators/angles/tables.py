@@ -37,6 +37,18 @@ def variance_table(rows: Sequence[SimulationRow], angle_over_pi: float | None = 
     """Return the variance at every code length and angle, or at one, beside independent bits and Theorem 1's bound.
 
     The bound is proved for circulant bits with sign flips; after a random Hadamard transform, with the mean flatness.
+
+    Parameters
+    ----------
+    rows : sequence of SimulationRow
+        The simulations.
+    angle_over_pi : float or None
+        The only angle to list, in units of pi; None lists all.
+
+    Returns
+    -------
+    DataFrame
+        A line for each simulation, angle and code length.
     """
     lines: list[Line] = []
     for row in rows:

@@ -40,7 +40,15 @@ def difference_probability(theta: float) -> float:
 
 
 def iid_variance(theta: float, n_bits: int) -> float:
-    """Return the variance of the estimate from independent bits."""
+    """Return the variance of the estimate from independent bits.
+
+    Parameters
+    ----------
+    theta : float
+        The angle, in radians.
+    n_bits : int
+        The code length.
+    """
     return largest_variance(theta) / n_bits
 
 
@@ -58,7 +66,17 @@ def largest_deviation(theta: float) -> float:
 
 @cache
 def iid_tail(theta: float, n_bits: int, deviation: float) -> float:
-    """Return the probability that the estimate from independent bits is off by more than `deviation`."""
+    """Return the probability that the estimate from independent bits is off by more than `deviation`.
+
+    Parameters
+    ----------
+    theta : float
+        The angle, in radians.
+    n_bits : int
+        The code length.
+    deviation : float
+        The error of the estimate of theta / pi.
+    """
     counts = np.arange(n_bits + 1)
     p = difference_probability(theta)
     return float(binom.pmf(counts[np.abs(counts / n_bits - p) > deviation], n_bits, p).sum())
@@ -74,38 +92,112 @@ def flatness(x: ArrayLike) -> NDArray[np.float64]:
 
 
 def variance_bound(theta: float, n_bits: int, rho: float) -> float:
-    """Return the bound of Theorem 1."""
+    """Return the bound of Theorem 1.
+
+    Parameters
+    ----------
+    theta : float
+        The angle, in radians.
+    n_bits : int
+        The code length.
+    rho : float
+        The flatness of the vectors.
+    """
     return iid_variance(theta, n_bits) + VARIANCE_SLACK * rho
 
 
 def variance_bound_is_vacuous(theta: float, n_bits: int, rho: float) -> bool:
-    """Return whether the bound of Theorem 1 is no smaller than what is trivially true."""
+    """Return whether the bound of Theorem 1 is no smaller than what is trivially true.
+
+    Parameters
+    ----------
+    theta : float
+        The angle, in radians.
+    n_bits : int
+        The code length.
+    rho : float
+        The flatness of the vectors.
+    """
     return variance_bound(theta, n_bits, rho) >= largest_variance(theta)
 
 
 def variance_bound_least_dim(theta: float, n_bits: int) -> float:
-    """Return the dimension above which Theorem 1 says something, and then of the flattest vectors only."""
+    """Return the dimension above which Theorem 1 says something, and then of the flattest vectors only.
+
+    Parameters
+    ----------
+    theta : float
+        The angle, in radians.
+    n_bits : int
+        The code length.
+
+    Returns
+    -------
+    float
+        Infinite for a single bit.
+    """
     gain = largest_variance(theta) - iid_variance(theta, n_bits)
     return (VARIANCE_SLACK / gain) ** 2 if gain > 0 else math.inf
 
 
 def tail_deviation(n_bits: int, delta: float) -> float:
-    """Return the deviation that Theorem 2 allows with a probability of delta."""
+    """Return the deviation that Theorem 2 allows with a probability of delta.
+
+    Parameters
+    ----------
+    n_bits : int
+        The code length.
+    delta : float
+        The probability.
+
+    Returns
+    -------
+    float
+        The deviation of the estimate of theta / pi.
+    """
     return 4 * math.log(n_bits / delta) / math.sqrt(n_bits)
 
 
 def tail_largest_flatness(theta: float, n_bits: int, delta: float) -> float:
-    """Return the largest rho for which Theorem 2 is proved."""
+    """Return the largest rho for which Theorem 2 is proved.
+
+    Parameters
+    ----------
+    theta : float
+        The angle, in radians.
+    n_bits : int
+        The code length.
+    delta : float
+        The probability.
+    """
     return theta**2 / (16 * n_bits * math.log(n_bits / delta))
 
 
 def tail_bound_is_vacuous(theta: float, n_bits: int, delta: float) -> bool:
-    """Return whether the deviation that Theorem 2 allows is one that never occurs."""
+    """Return whether the deviation that Theorem 2 allows is one that never occurs.
+
+    Parameters
+    ----------
+    theta : float
+        The angle, in radians.
+    n_bits : int
+        The code length.
+    delta : float
+        The probability.
+    """
     return tail_deviation(n_bits, delta) >= largest_deviation(theta)
 
 
 def tail_bound_least_bits(theta: float, delta: float) -> int:
-    """Return the shortest code length from which on Theorem 2 allows less than what is trivially true."""
+    """Return the shortest code length from which on Theorem 2 allows less than what is trivially true.
+
+    Parameters
+    ----------
+    theta : float
+        The angle, in radians.
+    delta : float
+        The probability.
+    """
     low, high = 8, 16  # log(k / delta) / sqrt(k) falls for all k > 8
     while tail_bound_is_vacuous(theta, high, delta):
         low, high = high, 2 * high
@@ -120,22 +212,69 @@ def tail_bound_least_dim(theta: float, delta: float, n_bits: int | None = None) 
 
     Without a code length, at the shortest for which the bound says anything: below that dimension, Theorem 2 is
     vacuous for every vector and every code length.
+
+    Parameters
+    ----------
+    theta : float
+        The angle, in radians.
+    delta : float
+        The probability.
+    n_bits : int, optional
+        The code length.
     """
     k = tail_bound_least_bits(theta, delta) if n_bits is None else n_bits
     return tail_largest_flatness(theta, k, delta) ** -2
 
 
 def corollary_bits(n_vectors: int, epsilon: float) -> int:
-    """Return the code length with which, by the corollary, all angles of N vectors are within epsilon pi."""
+    """Return the code length with which, by the corollary, all angles of N vectors are within epsilon pi.
+
+    Parameters
+    ----------
+    n_vectors : int
+        The number N of vectors.
+    epsilon : float
+        The largest error of an angle, in units of pi.
+    """
     return math.ceil(COROLLARY_FACTOR * math.log(n_vectors) ** 2 / epsilon**2)
 
 
 def corollary_largest_flatness(theta: ArrayLike, n_bits: int, n_vectors: int) -> NDArray[np.float64]:
-    """Return the rho below which the corollary holds of a pair at this angle, for each of an array of angles."""
+    """Return the rho below which the corollary holds of a pair at this angle, for each of an array of angles.
+
+    Parameters
+    ----------
+    theta : array_like
+        The angles, in radians.
+    n_bits : int
+        The code length.
+    n_vectors : int
+        The number N of vectors.
+
+    Returns
+    -------
+    float64 array
+        Of the shape of `theta`.
+    """
     return np.asarray(theta, np.float64) ** 2 / (16 * n_bits * math.log(2 * n_bits * n_vectors**2))
 
 
 def corollary_least_dim(theta: float, n_vectors: int, epsilon: float) -> float:
-    """Return the dimension below which the corollary holds of no pair at this angle."""
+    """Return the dimension below which the corollary holds of no pair at this angle.
+
+    Parameters
+    ----------
+    theta : float
+        The angle, in radians.
+    n_vectors : int
+        The number N of vectors.
+    epsilon : float
+        The largest error of an angle, in units of pi.
+
+    Returns
+    -------
+    float
+        Infinite for an angle of zero.
+    """
     limit = float(corollary_largest_flatness(theta, corollary_bits(n_vectors, epsilon), n_vectors))
     return limit**-2 if limit else math.inf

@@ -37,7 +37,21 @@ def _judge(decide: Callable[[Claim, Rows, Source], Verdict], claim: Claim, resul
 
 
 def no_loss(claim: Claim, rows: Rows, source: Source) -> Verdict:
-    """Judge T3-class by the rival that cbe-opt compares worst with."""
+    """Judge T3-class by the rival that cbe-opt compares worst with.
+
+    Parameters
+    ----------
+    claim : Claim
+        What is judged.
+    rows : sequence of ClassificationRow
+        The rows of one dataset.
+    source : Source
+        What they were measured on.
+
+    Returns
+    -------
+    Verdict
+    """
     codes, originals = _square(rows), [row for row in rows if row.encoder == ORIGINAL]
     estimates = {rival: _estimate(_differences(codes, "cbe-opt", rival)) for rival in RIVALS}
     worst = min(estimates.values(), key=lambda estimate: np.nan_to_num(estimate.value, nan=-np.inf))
@@ -50,7 +64,21 @@ def no_loss(claim: Claim, rows: Rows, source: Source) -> Verdict:
 
 
 def asymmetric_gain(claim: Claim, rows: Rows, source: Source) -> Verdict:
-    """Judge T3-asym by the gain averaged over all methods; the gain of shorter codes is reported."""
+    """Judge T3-asym by the gain averaged over all methods; the gain of shorter codes is reported.
+
+    Parameters
+    ----------
+    claim : Claim
+        What is judged.
+    rows : sequence of ClassificationRow
+        The rows of one dataset.
+    source : Source
+        What they were measured on.
+
+    Returns
+    -------
+    Verdict
+    """
     codes = _square(rows)
     shorter = [row for row in rows if row.n_bits != row.n_features and row.encoder != ORIGINAL]
     estimate = _estimate(_gains(codes))

@@ -37,7 +37,23 @@ _NO_ROWS = np.empty(0, np.int64)
 def draw_class_split(
     features: Features, seed: int, *, classes: int | None, train: int, validation: int, test: int
 ) -> ClassSplit:
-    """Draw the split of a seed: rows of each class for training, validation and test."""
+    """Draw the split of a seed: rows of each class for training, validation and test.
+
+    Parameters
+    ----------
+    features : Features
+        With labels.
+    seed : int
+        The seed of the experiment.
+    classes : int or None
+        The number of classes, None for all.
+    train, validation, test : int
+        Rows of each class.
+
+    Returns
+    -------
+    ClassSplit
+    """
     return make_class_split(
         features.labels(),
         classes=classes,
@@ -113,7 +129,16 @@ class ClassificationEvaluator:
         return {"bytes_per_vector": X.itemsize * X.shape[1], "train_s": train_s, **self._accuracy(predicted)}
 
     def codes(self, encoder: Encoder, progress: Progress, n_train: int | None = None) -> dict[str, Any]:
-        """Return the metrics of an unfitted encoder, which is trained on `n_train` of the training rows, or all."""
+        """Return the metrics of an unfitted encoder, which is trained on `n_train` of the training rows, or all.
+
+        Parameters
+        ----------
+        encoder : Encoder
+            Not fitted.
+        progress : Progress
+            Called with the progress.
+        n_train : int, optional
+        """
         fit_s = self._fit(encoder, n_train)
         codes, encode_us = self._encode(encoder)
         progress(_ENCODED)
@@ -250,7 +275,17 @@ def _decision_values(vectors: Matrix, weights: NDArray[np.float32], intercepts: 
 
 
 def evaluation_bytes(n_train: int, n_features: int, n_bits: int, n_classes: int, n_costs: int) -> int:
-    """Estimate the memory of an evaluation, the held-out rows and the encoder aside."""
+    """Estimate the memory of an evaluation, the held-out rows and the encoder aside.
+
+    Parameters
+    ----------
+    n_train : int
+        Training rows.
+    n_features, n_bits : int
+        The dimension and the code length.
+    n_classes, n_costs : int
+        The classes, and the SVM costs tried.
+    """
     n_classifiers = n_classes * n_costs
     rows = 4 * n_train * n_features + n_train * code_bytes(n_bits)
     training = 4 * n_train * n_train + 4 * n_train * (12 * n_classes + 3 * n_classifiers)

@@ -37,7 +37,20 @@ _RIVALS = ("lsh", "bilinear-rand", "bilinear-opt")
 
 
 def equal_time(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
-    """Judge F-time: cbe-rand at each code length against what others reach in its time."""
+    """Judge F-time: cbe-rand at each code length against what others reach in its time.
+
+    Parameters
+    ----------
+    claim : Claim
+        What is judged.
+    results : sequence of Results
+        The rows of each experiment.
+
+    Returns
+    -------
+    list of Verdict
+        Empty if no rows measure it.
+    """
     return [found for one in figures_1_to_3(results) if (found := _equal_time(claim, one))]
 
 
@@ -65,7 +78,20 @@ def _at_equal_time(results: Results, rival: str, *, shorter: bool = False) -> li
 
 
 def like_lsh(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
-    """Judge F-bits-lsh: cbe-rand and lsh at equal code length."""
+    """Judge F-bits-lsh: cbe-rand and lsh at equal code length.
+
+    Parameters
+    ----------
+    claim : Claim
+        What is judged.
+    results : sequence of Results
+        The rows of each experiment.
+
+    Returns
+    -------
+    list of Verdict
+        Empty if no rows measure it.
+    """
     verdicts = []
     for one in figures_1_to_3(results):
         found = differences(done_rows(one), "cbe-rand", "lsh", code_lengths(one))
@@ -77,7 +103,20 @@ def like_lsh(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
 
 
 def above_bilinear(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
-    """Judge F-bits-bil: random against random and trained against trained, in recall and in time."""
+    """Judge F-bits-bil: random against random and trained against trained, in recall and in time.
+
+    Parameters
+    ----------
+    claim : Claim
+        What is judged.
+    results : sequence of Results
+        The rows of each experiment.
+
+    Returns
+    -------
+    list of Verdict
+        Empty if no rows measure it.
+    """
     return [found for one in figures_1_to_3(results) if (found := _above_bilinear(claim, one))]
 
 
@@ -109,7 +148,20 @@ def _listed(ratios: dict[int, float]) -> str:
 
 
 def faster_than_lsh(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
-    """Judge F-speed-lsh: the encode time of a full projection over that of cbe-rand."""
+    """Judge F-speed-lsh: the encode time of a full projection over that of cbe-rand.
+
+    Parameters
+    ----------
+    claim : Claim
+        What is judged.
+    results : sequence of Results
+        The rows of each experiment.
+
+    Returns
+    -------
+    list of Verdict
+        Empty if no rows measure it.
+    """
     verdicts = []
     for one in figures_1_to_3(results):
         ratios = _time_ratios(one, "cbe-rand", "lsh")
@@ -121,7 +173,20 @@ def faster_than_lsh(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
 
 
 def deviation_over_seeds(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
-    """Judge F-std: the standard deviation of recall over seeds, at any depth."""
+    """Judge F-std: the standard deviation of recall over seeds, at any depth.
+
+    Parameters
+    ----------
+    claim : Claim
+        What is judged.
+    results : sequence of Results
+        The rows of each experiment.
+
+    Returns
+    -------
+    list of Verdict
+        Empty if no rows measure it.
+    """
     verdicts = []
     for one in figures_1_to_3(results):
         found = _deviations(one)

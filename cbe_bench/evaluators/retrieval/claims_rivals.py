@@ -30,7 +30,20 @@ _FEW_DIMENSIONS = ("lsh", "bilinear-rand", "bilinear-opt", "cbe-rand", "sh", "sk
 
 
 def few_dimensions(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
-    """Judge F4-low: cbe-opt against methods that do not scale."""
+    """Judge F4-low: cbe-opt against methods that do not scale.
+
+    Parameters
+    ----------
+    claim : Claim
+        What is judged.
+    results : sequence of Results
+        The rows of each experiment.
+
+    Returns
+    -------
+    list of Verdict
+        Empty if no rows measure it.
+    """
     verdicts = []
     for one in experiments_on(results):
         rows, lengths = done_rows(one), code_lengths(one)
@@ -55,7 +68,20 @@ def _lead_shrinks(found: list[Difference]) -> Part:
 
 
 def hadamard_family(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
-    """Judge F5-fbe: recall and speed against fbe and FJLT-p, of fbe with the better of its two distances."""
+    """Judge F5-fbe: recall and speed against fbe and FJLT-p, of fbe with the better of its two distances.
+
+    Parameters
+    ----------
+    claim : Claim
+        What is judged.
+    results : sequence of Results
+        The rows of each experiment.
+
+    Returns
+    -------
+    list of Verdict
+        Empty if no rows measure it.
+    """
     verdicts = []
     for one in experiments_on(results):
         rows, lengths = done_rows(one), code_lengths(one)

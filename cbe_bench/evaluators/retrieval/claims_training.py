@@ -39,7 +39,15 @@ _FEWEST_ITERATIONS = 5
 
 
 def convergence(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
-    """Judge S5-mono: the objective of every training, and recall after 5 and after 10 iterations."""
+    """Judge S5-mono: the objective of every training, and recall after 5 and after 10 iterations.
+
+    Parameters
+    ----------
+    claim : Claim
+        What is judged.
+    results : sequence of Results
+        The rows of each experiment.
+    """
     verdicts = []
     for one in experiments_on(results, sweep="max_iter"):
         rows = done_rows(one)
@@ -76,7 +84,15 @@ def _enough(n_iter: int, found: list[Difference]) -> Part:
 
 
 def cost(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
-    """Judge S5-cost: how the seconds of an iteration grow with training rows and dimensions."""
+    """Judge S5-cost: how the seconds of an iteration grow with training rows and dimensions.
+
+    Parameters
+    ----------
+    claim : Claim
+        What is judged.
+    results : sequence of Results
+        The rows of each experiment.
+    """
     trainings = [(one.name, row) for one in results for row in done_rows(one) if _counts(row)]
     verdicts = []
     for machine in dict.fromkeys((row.environment, row.threads) for _, row in trainings):
@@ -123,7 +139,15 @@ def _growth(seconds: dict[tuple[int, int], float]) -> tuple[list[Part], Estimate
 
 
 def shorter_than_d(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
-    """Judge S5-kheur: trained against random codes of fewer than d bits."""
+    """Judge S5-kheur: trained against random codes of fewer than d bits.
+
+    Parameters
+    ----------
+    claim : Claim
+        What is judged.
+    results : sequence of Results
+        The rows of each experiment.
+    """
     verdicts = []
     for one in figures_1_to_3(results):
         rows = done_rows(one)
@@ -136,7 +160,15 @@ def shorter_than_d(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
 
 
 def semi_supervised(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
-    """Judge S6-semi: averaged AUC with pairs, at the best mu over all code lengths, less that without."""
+    """Judge S6-semi: averaged AUC with pairs, at the best mu over all code lengths, less that without.
+
+    Parameters
+    ----------
+    claim : Claim
+        What is judged.
+    results : sequence of Results
+        The rows of each experiment.
+    """
     verdicts = []
     for one in experiments_on(results, sweep="mu"):
         rows = [row for row in done_rows(one) if np.isfinite(row.averaged_auc)]
@@ -163,7 +195,15 @@ def _over_lengths(found: list[Difference]) -> Estimate:
 
 
 def weight_of_orthogonality(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
-    """Judge F-lambda: the range of recall over the values of lambda the paper names, with the whole training set."""
+    """Judge F-lambda: the range of recall over the values of lambda the paper names, with the whole training set.
+
+    Parameters
+    ----------
+    claim : Claim
+        What is judged.
+    results : sequence of Results
+        The rows of each experiment.
+    """
     verdicts = []
     for one in experiments_on(results, sweep="lam"):
         rows = [row for row in done_rows(one) if row.params.get("lam") in LAMBDAS]

@@ -40,7 +40,20 @@ class Difference:
 
 
 def experiments_on(results: Iterable[Results], sweep: str | None = None) -> list[Results]:
-    """Return the experiments with recall that sweep over a parameter, or over none."""
+    """Return the experiments with recall that sweep over a parameter, or over none.
+
+    Parameters
+    ----------
+    results : iterable of Results
+        The experiments to choose from.
+    sweep : str or None
+        The parameter; None for experiments without a sweep.
+
+    Returns
+    -------
+    list of Results
+        Those with rows that are done.
+    """
     return [one for one in results if one.description.config.get("sweep") == sweep and done_rows(one)]
 
 
@@ -55,7 +68,19 @@ def done_rows(results: Results) -> list[RetrievalRow]:
 
 
 def times_of(results: Results, *, shorter: bool = False) -> list[EqualTimeRow]:
-    """Return what was measured for methods to have equal time, for code lengths as in the paper, or shorter ones."""
+    """Return the rows of equal time, for code lengths as in the paper, or shorter ones.
+
+    Parameters
+    ----------
+    results : Results
+        One experiment.
+    shorter : bool
+        Whether to return those of code lengths shorter than in the paper.
+
+    Returns
+    -------
+    list of EqualTimeRow
+    """
     rows = [row for row in equal_time_rows(results.rows) if row.ok]
     return [row for row in rows if (row.target_bits < _fewest_bits(results)) == shorter]
 
@@ -70,7 +95,24 @@ def _fewest_bits(results: Results) -> float:
 
 
 def points(rows: Iterable[RetrievalRow], label: str, n_bits: int, metric: str = "recall") -> dict[int, float]:
-    """Return, by seed, a metric of a method in points: recall at the greatest depth, or the averaged AUC."""
+    """Return, by seed, a metric of a method in points: recall at the greatest depth, or the averaged AUC.
+
+    Parameters
+    ----------
+    rows : iterable of RetrievalRow
+        The rows of one experiment.
+    label : str
+        The method.
+    n_bits : int
+        The code length.
+    metric : str
+        "recall" or "averaged_auc".
+
+    Returns
+    -------
+    dict of int to float
+        In percent, by seed; without seeds that have no finite value.
+    """
     mine = [(row.seed, np.ravel(getattr(row, metric))) for row in rows if (row.label, row.n_bits) == (label, n_bits)]
     return {seed: 100 * float(values[-1]) for seed, values in mine if len(values) and np.isfinite(values[-1])}
 
@@ -78,7 +120,22 @@ def points(rows: Iterable[RetrievalRow], label: str, n_bits: int, metric: str = 
 def difference_of(
     own: dict[int, float], other: dict[int, float], ahead: str, behind: str, n_bits: int
 ) -> Difference | None:
-    """Return how far the values of one method are above another's under the same seeds; None without such."""
+    """Return how far the values of one method are above another's under the same seeds; None without such.
+
+    Parameters
+    ----------
+    own, other : dict of int to float
+        The values of both methods in percent, by seed.
+    ahead, behind : str
+        The labels of both methods.
+    n_bits : int
+        The code length.
+
+    Returns
+    -------
+    Difference or None
+        The mean, least and largest over common seeds.
+    """
     seeds = sorted(own.keys() & other.keys())
     if not seeds:
         return None
@@ -90,7 +147,23 @@ def difference_of(
 def differences(
     rows: list[RetrievalRow], ahead: str, behind: str, lengths: Iterable[int], metric: str = "recall"
 ) -> list[Difference]:
-    """Return how far a method is ahead of another at each code length that both have."""
+    """Return how far a method is ahead of another at each code length that both have.
+
+    Parameters
+    ----------
+    rows : list of RetrievalRow
+        The rows of one experiment.
+    ahead, behind : str
+        The labels of both methods.
+    lengths : iterable of int
+        The code lengths.
+    metric : str
+        "recall" or "averaged_auc".
+
+    Returns
+    -------
+    list of Difference
+    """
     found = [
         difference_of(points(rows, ahead, k, metric), points(rows, behind, k, metric), ahead, behind, k)
         for k in lengths
@@ -102,6 +175,18 @@ def better(found: Sequence[Difference], names: str) -> Part:
     """Judge that a method is better: never behind by more than `LEVEL`, ahead by more at half the code lengths or more.
 
     Saturated code lengths, at which the other has found so much that none can be ahead by more, do not count.
+
+    Parameters
+    ----------
+    found : sequence of Difference
+        One for each code length.
+    names : str
+        What is compared, for the text where there are no rows.
+
+    Returns
+    -------
+    Part
+        `holds` is None where there are no rows, or all code lengths are saturated.
     """
     if not found:
         return Part(None, f"{names}: no rows of both")
@@ -113,7 +198,22 @@ def better(found: Sequence[Difference], names: str) -> Part:
 
 
 def at_least(found: Sequence[Difference], margin: float, names: str) -> Part:
-    """Judge that a method is ahead of another by some points at every code length with headroom for them."""
+    """Judge that a method is ahead of another by some points at every code length with headroom for them.
+
+    Parameters
+    ----------
+    found : sequence of Difference
+        One for each code length.
+    margin : float
+        The points.
+    names : str
+        What is compared, for the text where there are no rows.
+
+    Returns
+    -------
+    Part
+        `holds` is None where there are no rows, or all code lengths are saturated.
+    """
     if not found:
         return Part(None, f"{names}: no rows of both")
     unsaturated = [one for one in found if one.headroom > margin]
@@ -134,7 +234,20 @@ def _lengths(found: Sequence[Difference]) -> str:
 
 
 def least(found: Sequence[Difference], margin: float = 0.0) -> Estimate:
-    """Return the smallest of some differences, of those with headroom for a margin where there are any."""
+    """Return the smallest of some differences, of those with headroom for a margin where there are any.
+
+    Parameters
+    ----------
+    found : sequence of Difference
+        The differences.
+    margin : float
+        The points there must be headroom for.
+
+    Returns
+    -------
+    Estimate
+        Of NaN if there are no differences.
+    """
     counted = [one for one in found if one.headroom > margin] or found
     return min(counted, key=lambda one: one.mean).estimate if counted else Estimate()
 

@@ -56,7 +56,19 @@ class TimedMethod:
 
     @classmethod
     def of(cls, encoder: str, params: dict[str, Any]) -> "TimedMethod":
-        """Return what is timed for a method: one that encodes by the same operations, if there is one."""
+        """Return what is timed for a method: one that encodes by the same operations, if there is one.
+
+        Parameters
+        ----------
+        encoder : str
+            The name of the method.
+        params : dict
+            Its parameters; those the timed method does not have are left out.
+
+        Returns
+        -------
+        TimedMethod
+        """
         name = encoder_class(encoder).encodes_as or encoder
         known = {*encoder_class(name)().get_params(), "precondition"}
         kept = {key: value for key, value in params.items() if key in known}
@@ -67,7 +79,19 @@ class TimedMethod:
         return make_encoder(self.encoder, n_bits=n_bits, random_state=0, **self.params)
 
     def memory_bytes(self, n_bits: int, n_features: int) -> int:
-        """Estimate the memory of a code length."""
+        """Estimate the memory of a code length.
+
+        Parameters
+        ----------
+        n_bits : int
+            The code length.
+        n_features : int
+            The dimension.
+
+        Returns
+        -------
+        int
+        """
         return self.make(n_bits).memory_bytes(n_features)
 
 
@@ -82,7 +106,20 @@ def timing_code(*encoders: str) -> str:
 
 
 def with_most_bits(spec: EqualTimeSpec, memory_limit: int) -> EqualTimeSpec:
-    """Return the spec with the longest code the method allows and memory holds beside the reference; 0 for none."""
+    """Return the spec with the longest code the method allows and memory holds beside the reference; 0 for none.
+
+    Parameters
+    ----------
+    spec : EqualTimeSpec
+        The method, the reference and its code length.
+    memory_limit : int
+        The bytes the run may use.
+
+    Returns
+    -------
+    EqualTimeSpec
+        With `most_bits` set.
+    """
     own, reference = timed_methods(spec)
     if own == reference:
         return replace(spec, most_bits=spec.target_bits)
@@ -134,7 +171,19 @@ class EqualTimeSearch:
         self._longer: dict[str, EqualTime] = {}
 
     def find(self, spec: EqualTimeSpec, *, use_cache: bool = True) -> EqualTime:
-        """Return what was found for a cell: measured for it, for one that is timed alike, or by an earlier run."""
+        """Return the result of a cell: measured for it, for one with the same timed operations or by an earlier run.
+
+        Parameters
+        ----------
+        spec : EqualTimeSpec
+            The cell.
+        use_cache : bool
+            Whether to use what an earlier run found.
+
+        Returns
+        -------
+        EqualTime
+        """
         own, reference = timed_methods(spec)
         shared = replace(
             spec,

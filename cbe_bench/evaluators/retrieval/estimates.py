@@ -9,7 +9,21 @@ from cbe_bench.kernels.bits import code_bytes
 
 
 def evaluation_bytes(n_database: int, n_queries: int, n_bits: int, n_threads: int) -> int:
-    """Estimate the memory of an evaluation beside the data and the encoder."""
+    """Estimate the memory of an evaluation beside the data and the encoder.
+
+    Parameters
+    ----------
+    n_database, n_queries : int
+        Rows of the database and queries.
+    n_bits : int
+        The code length.
+    n_threads : int
+        The number of threads.
+
+    Returns
+    -------
+    int
+    """
     codes = 2 * n_database * code_bytes(n_bits)
     projections = (4 + 8 + 3 * 4) * (n_queries + 32) * (n_bits + 32)
     counts = 3 * 8 * QUERIES_AT_ONCE * n_bits
@@ -17,17 +31,59 @@ def evaluation_bytes(n_database: int, n_queries: int, n_bits: int, n_threads: in
 
 
 def evaluation_operations(n_database: int, n_queries: int, n_bits: int) -> float:
-    """Estimate the cost of an evaluation in operations of a matrix product."""
+    """Estimate the cost of an evaluation in operations of a matrix product.
+
+    Parameters
+    ----------
+    n_database, n_queries : int
+        Rows of the database and queries.
+    n_bits : int
+        The code length.
+
+    Returns
+    -------
+    float
+    """
     return 3.0 * n_database * n_queries * n_bits
 
 
 def ground_truth_operations(n_features: int, n_database: int, n_queries: int) -> float:
-    """Estimate the cost of finding the exact neighbours in operations of a matrix product."""
+    """Estimate the cost of finding the exact neighbours in operations of a matrix product.
+
+    Parameters
+    ----------
+    n_features : int
+        The dimension.
+    n_database, n_queries : int
+        Rows of the database and queries.
+
+    Returns
+    -------
+    float
+    """
     return 4.0 * n_features * n_database * (n_queries + 100)
 
 
 def cell_bytes(task: Task, encoder: Encoder, n_database: int, n_threads: int, memory_limit: int) -> int:
-    """Estimate the memory a cell needs: data, training, codes and their evaluation."""
+    """Estimate the memory a cell needs: data, training, codes and their evaluation.
+
+    Parameters
+    ----------
+    task : Task
+        What is searched for in what.
+    encoder : Encoder
+        Not necessarily fitted.
+    n_database : int
+        Rows of the database.
+    n_threads : int
+        The number of threads.
+    memory_limit : int
+        The bytes the run may use, which decide what is cached.
+
+    Returns
+    -------
+    int
+    """
     d = task.n_features
     training = 8 * d * task.n_train if encoder.data_dependent else 0
     evaluation = evaluation_bytes(n_database, task.n_queries, encoder.bits(d), n_threads)

@@ -27,7 +27,19 @@ from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, prefix
 
 
 def encoder_of(spec: RetrievalSpec, encoded_bits: int) -> Encoder:
-    """Return the encoder of a cell, not fitted, with codes as long as those it is encoded with."""
+    """Return the encoder of a cell, not fitted, with codes as long as those it is encoded with.
+
+    Parameters
+    ----------
+    spec : RetrievalSpec
+        The method, its parameters and the seed.
+    encoded_bits : int
+        The code length it encodes with, of which the cell may use a part.
+
+    Returns
+    -------
+    Encoder
+    """
     seed = derive_seed(spec.seed, "encoder", spec.encoder)
     return make_encoder(spec.encoder, n_bits=encoded_bits, random_state=seed, **spec.params)
 

@@ -90,6 +90,17 @@ def recall_figure(results: Results, scoring: str) -> "Drawing":
     row, where times were measured, has each at the length it reaches in the time of the reference. Either row may be
     missing. The band around a line is one standard deviation over seeds. The note under a panel has the code length of
     each method there, or its time.
+
+    Parameters
+    ----------
+    results : Results
+        One experiment.
+    scoring : str
+        Symmetric or asymmetric.
+
+    Returns
+    -------
+    Figure
     """
     from matplotlib.figure import Figure as Drawing
 

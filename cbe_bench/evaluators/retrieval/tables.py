@@ -91,7 +91,20 @@ def _median(values: Iterable[float]) -> float:
 
 
 def equal_time_table(rows: Sequence[Row], reference: str) -> pd.DataFrame:
-    """Return, for each code length of the reference, the length each method reaches in its time, and its recall."""
+    """Return, for each code length of the reference, the length each method reaches in its time, and its recall.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        The rows of one experiment.
+    reference : str
+        The label of the reference.
+
+    Returns
+    -------
+    DataFrame
+        A line for each method and code length of the reference.
+    """
     recall = recall_rows(rows)
     lines = []
     for row in sorted(equal_time_rows(rows), key=lambda row: row.target_bits):
@@ -114,7 +127,21 @@ def _equal_time_line(row: EqualTimeRow, reference: str) -> dict[str, object]:
 
 
 def sweep_table(rows: Sequence[Row], parameter: str) -> pd.DataFrame:
-    """Return recall at the greatest depth, and averaged AUC where it was measured, for each value of a parameter."""
+    """Return recall at the greatest depth, and averaged AUC where it was measured, for each value of a parameter.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        The rows of one experiment.
+    parameter : str
+        The parameter of the encoder.
+
+    Returns
+    -------
+    DataFrame
+        A line for each code length, size of the training set and value: means, standard deviations and the number of
+        seeds.
+    """
     lines = [
         (row.n_bits, row.n_train, row.params[parameter], row.recall[-1], row.averaged_auc)
         for row in recall_rows(rows)

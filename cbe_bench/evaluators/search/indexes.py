@@ -45,7 +45,19 @@ class Index(ABC):
 
     @abstractmethod
     def search(self, queries: NDArray, k: int) -> NDArray[np.int64]:
-        """Return the positions of the k nearest stored rows of each query, nearest first, of shape (n_queries, k)."""
+        """Return the positions of the k nearest stored rows of each query, nearest first.
+
+        Parameters
+        ----------
+        queries : float32 array of shape (n_queries, n_features)
+            The query vectors.
+        k : int
+            Neighbours of each query.
+
+        Returns
+        -------
+        int64 array of shape (n_queries, k)
+        """
 
     @property
     @abstractmethod
@@ -53,7 +65,19 @@ class Index(ABC):
         """What is stored for a vector, once there are some."""
 
     def memory_bytes(self, n_features: int, n_train: int) -> int:
-        """Estimate the bytes needed to fit and to encode beside the vectors and their codes."""
+        """Estimate the bytes needed to fit and to encode beside the vectors and their codes.
+
+        Parameters
+        ----------
+        n_features : int
+            The dimension.
+        n_train : int
+            Rows of the training set.
+
+        Returns
+        -------
+        int
+        """
         return 16 * n_features * n_features + 8 * n_features * n_train
 
     def cost_estimate(self, n_features: int) -> float:

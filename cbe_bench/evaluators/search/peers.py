@@ -156,7 +156,31 @@ PEERS = {
 
 
 def make_peer(name: str, params: dict[str, Any], *, n_bits: int, n_features: int, metric: str, seed: int) -> FaissIndex:
-    """Return an index of another library; see `making.make_index`."""
+    """Return an index of another library; see `making.make_index`.
+
+    Parameters
+    ----------
+    name : str
+        One of `PEERS`.
+    params : dict of str to int
+        Its parameters.
+    n_bits, n_features : int
+        The code length and the dimension.
+    metric : str
+        The metric of the search.
+    seed : int
+        The seed of what is random.
+
+    Returns
+    -------
+    FaissIndex
+        Not fitted.
+
+    Raises
+    ------
+    InputError
+        If it has no such parameter, or cannot have such codes.
+    """
     peer = PEERS[name]
     for param, value in params.items():
         if param not in peer.params:

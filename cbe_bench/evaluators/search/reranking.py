@@ -24,7 +24,21 @@ def value_range(data: DatasetView) -> Range:
 
 
 def rounded(X: NDArray[np.float32], precision: str, within: Range) -> NDArray[np.float32]:
-    """Return rows as they are stored in a precision: int8 has 255 equal steps over the range of each dimension."""
+    """Return rows as they are stored in a precision: int8 has 255 equal steps over the range of each dimension.
+
+    Parameters
+    ----------
+    X : float32 array of shape (n, n_features)
+        The rows.
+    precision : str
+        "float16" or "int8".
+    within : pair of float32 arrays of shape (n_features,)
+        The least and largest value of each dimension; not used for float16.
+
+    Returns
+    -------
+    float32 array of shape (n, n_features)
+    """
     if precision == "float16":
         return X.astype(np.float16).astype(np.float32)
     low, high = within
@@ -33,9 +47,24 @@ def rounded(X: NDArray[np.float32], precision: str, within: Range) -> NDArray[np
 
 
 def rescored(data: DatasetView, queries: NDArray[np.float32], precision: str, within: Range) -> NDArray[np.float32]:
-    """Return the (n_queries, n_database) distances of queries to stored rows: lower is nearer.
+    """Return the distances of queries to stored rows: lower is nearer.
 
     They are |x|^2 - 2 x.q for the metric l2, and -x.q otherwise.
+
+    Parameters
+    ----------
+    data : DatasetView
+        The database and the metric.
+    queries : float32 array of shape (n_queries, n_features)
+        The query vectors.
+    precision : str
+        "float16" or "int8", in which rows are stored.
+    within : pair of float32 arrays of shape (n_features,)
+        See `rounded`.
+
+    Returns
+    -------
+    float32 array of shape (n_queries, n_database)
     """
     scores = np.empty((len(queries), len(data.split.database)), np.float32)
     for part, block in data.database_blocks():
@@ -51,7 +80,21 @@ def rescored(data: DatasetView, queries: NDArray[np.float32], precision: str, wi
 
 
 def is_neighbour(candidates: NDArray[np.int64], neighbours: NDArray[np.int64], n_database: int) -> NDArray[np.bool_]:
-    """Return which candidates of each query, of shape (n_queries, depth), are exact neighbours."""
+    """Return which candidates of each query are exact neighbours.
+
+    Parameters
+    ----------
+    candidates : int64 array of shape (n_queries, depth)
+        Positions in the database.
+    neighbours : int64 array of shape (n_queries, k)
+        The exact neighbours.
+    n_database : int
+        Rows of the database.
+
+    Returns
+    -------
+    bool array of shape (n_queries, depth)
+    """
     among = np.zeros((len(candidates), n_database), bool)
     np.put_along_axis(among, neighbours, values=True, axis=1)
     found: NDArray[np.bool_] = np.take_along_axis(among, candidates, axis=1)
@@ -59,7 +102,20 @@ def is_neighbour(candidates: NDArray[np.int64], neighbours: NDArray[np.int64], n
 
 
 def recall_curve(hits: NDArray[np.bool_], k: int) -> Curve:
-    """Return the recall of k neighbours among the first k, 2k, 3k, ... candidates."""
+    """Return the recall of k neighbours among the first k, 2k, 3k, ... candidates.
+
+    Parameters
+    ----------
+    hits : bool array of shape (n_queries, depth)
+        Which candidates are exact neighbours, the best first.
+    k : int
+        The number of exact neighbours.
+
+    Returns
+    -------
+    tuple of float
+        Of length depth // k.
+    """
     counts = np.cumsum(hits.mean(axis=0))[k - 1 :: k]
     return tuple((counts / k).round(9).tolist())
 
@@ -88,7 +144,19 @@ def reranked_curve(hits: NDArray[np.bool_], distances: NDArray[np.float32], k: i
 
 
 def least_oversampling(recall: Curve, wanted: float) -> int | None:
-    """Return the least factor c from which on the recall is at least `wanted`; None where no c suffices."""
+    """Return the least factor c from which on the recall is at least `wanted`; None where no c suffices.
+
+    Parameters
+    ----------
+    recall : tuple of float
+        The recall at the factors 1, 2, 3, ...
+    wanted : float
+        The recall to reach.
+
+    Returns
+    -------
+    int or None
+    """
     short = [c for c, value in enumerate(recall, start=1) if value < wanted]
     least = short[-1] + 1 if short else 1
     return least if least <= len(recall) else None

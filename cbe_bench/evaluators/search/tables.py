@@ -36,7 +36,20 @@ def grouped(rows: Iterable[SearchRow]) -> dict[tuple[str, int], list[SearchRow]]
 
 
 def recall_at(rows: Sequence[SearchRow], factor: int) -> tuple[float, float]:
-    """Return the mean recall in percent at an oversampling factor, and half its 95 % interval over seeds."""
+    """Return the mean recall in percent at an oversampling factor, and half its 95 % interval over seeds.
+
+    Parameters
+    ----------
+    rows : sequence of SearchRow
+        One for each seed.
+    factor : int
+        The oversampling factor, from 1 on.
+
+    Returns
+    -------
+    mean, half : float
+        NaN where there are too few rows.
+    """
     values = 100 * np.array([row.recall[factor - 1] for row in rows if row.ok and len(row.recall) >= factor])
     if not len(values):
         return float("nan"), float("nan")

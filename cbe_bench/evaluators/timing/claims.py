@@ -51,6 +51,15 @@ def growth_with_d(encoder: str, claim: Claim, results: Sequence[Results]) -> lis
 
     Of several experiments the one that reaches the largest d decides on d, the other exponent comes from where bits
     were varied.
+
+    Parameters
+    ----------
+    encoder : str
+        The method of that line.
+    claim : Claim
+        What is judged.
+    results : sequence of Results
+        The rows of each experiment.
     """
     rows = {name: _done(mine, encoder) for name, mine in _by_name(results).items()}
     square = {name: [row for row in mine if row.n_bits == row.n_features] for name, mine in rows.items()}
@@ -111,7 +120,15 @@ def _exponents(rows: list[TimingRow], encoder: str, size: str, name: str) -> lis
 
 
 def more_bits(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
-    """Judge T1-kgtd: how the time of cbe-rand grows with k from d on."""
+    """Judge T1-kgtd: how the time of cbe-rand grows with k from d on.
+
+    Parameters
+    ----------
+    claim : Claim
+        What is judged.
+    results : sequence of Results
+        The rows of each experiment.
+    """
     found = {name: _at_largest_d(_done(rows, "cbe-rand"), below=False) for name, rows in _by_name(results).items()}
     found = {name: rows for name, rows in found.items() if _points(rows, "n_bits") >= _FEWEST}
     if not found:
@@ -124,7 +141,15 @@ def more_bits(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
 
 
 def fewer_bits(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
-    """Judge S3-kltd: the time of cbe-rand for k < d over that for k = d."""
+    """Judge S3-kltd: the time of cbe-rand for k < d over that for k = d.
+
+    Parameters
+    ----------
+    claim : Claim
+        What is judged.
+    results : sequence of Results
+        The rows of each experiment.
+    """
     verdicts = []
     for name, rows in _by_name(results).items():
         mine = _done(rows, "cbe-rand")
@@ -145,7 +170,15 @@ def _shorter(row: TimingRow) -> bool:
 
 
 def against_bilinear(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
-    """Judge T2-ratio: bilinear over circulant at the dimensions of Table 2, and where a full projection fits."""
+    """Judge T2-ratio: bilinear over circulant at the dimensions of Table 2, and where a full projection fits.
+
+    Parameters
+    ----------
+    claim : Claim
+        What is judged.
+    results : sequence of Results
+        The rows of each experiment.
+    """
     verdicts = []
     for name, rows in _by_name(results).items():
         square = [row for row in rows if row.n_bits == row.n_features and row.n_features in ENCODE_MS]

@@ -13,7 +13,17 @@ _ENCODER = "cbe-rand"
 
 
 def device_ratio(host: TimingRow, device: TimingRow) -> Estimate:
-    """Return the time on the processor over that on a device, with its ends by the quartiles of both."""
+    """Return the time on the processor over that on a device, with its ends by the quartiles of both.
+
+    Parameters
+    ----------
+    host, device : TimingRow
+        The same cell on the processor and on the device.
+
+    Returns
+    -------
+    Estimate
+    """
     (low, high), (least, most) = host.encode_us_quartiles, device.encode_us_quartiles
     return Estimate(host.encode_us_per_vector / device.encode_us_per_vector, low / most, high / least)
 
@@ -30,7 +40,20 @@ def _same_codes(row: TimingRow) -> tuple[object, ...]:
 
 
 def on_a_gpu(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
-    """Judge S7-gpu: the largest ratio of one thread of the processor to a graphics processor."""
+    """Judge S7-gpu: the largest ratio of one thread of the processor to a graphics processor.
+
+    Parameters
+    ----------
+    claim : Claim
+        What is judged.
+    results : sequence of Results
+        The rows of each experiment.
+
+    Returns
+    -------
+    list of Verdict
+        Empty if no rows measure it.
+    """
     verdicts = []
     for one in results:
         pairs = [pair for pair in device_pairs(one.rows) if pair[1].device_is_gpu and pair[1].threads == 1]

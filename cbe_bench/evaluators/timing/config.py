@@ -45,7 +45,20 @@ def _number(text: str, item: str) -> int:
 
 
 def parse_bits(text: str, d: int) -> list[int]:
-    """Read code lengths that may depend on the dimension: d, d/4, 2d, 512 or a list of these."""
+    """Read code lengths that may depend on the dimension: d, d/4, 2d, 512 or a list of these.
+
+    Parameters
+    ----------
+    text : str
+        The code lengths, separated by commas.
+    d : int
+        The dimension.
+
+    Returns
+    -------
+    list of int
+        Ascending, without repetitions.
+    """
     lengths = []
     for item in text.split(","):
         match = re.fullmatch(r"\s*(\d{0,9})\s*\*?\s*d\s*(?:/\s*(\d{1,9}))?\s*|\s*(\d{1,10})\s*", item)
