@@ -58,7 +58,20 @@ def _plain(value: Any) -> Any:
 
 
 def write_claims(verdicts: Sequence[Verdict], folder: Path) -> list[str]:
-    """Write verdicts as JSON, CSV and Markdown into a folder of results; return the names of the files."""
+    """Write verdicts as JSON, CSV and Markdown into a folder of results; return the names of the files.
+
+    Parameters
+    ----------
+    verdicts : sequence of Verdict
+        What is written.
+    folder : Path
+        The folder of results.
+
+    Returns
+    -------
+    list of str
+        The names of the three files.
+    """
     texts = {CLAIMS_FILE: verdicts_json(verdicts) + "\n", "claims.md": claims_markdown(verdicts)}
     for name, text in texts.items():
         with whole_file(folder / name) as temporary:
@@ -99,7 +112,18 @@ class Change:
 
 
 def changes(before: Iterable[Verdict], now: Iterable[Verdict]) -> list[Change]:
-    """Return the verdicts that differ; of the same claim and side of it, on the same experiments."""
+    """Return the verdicts that differ; of the same claim and side of it, on the same experiments.
+
+    Parameters
+    ----------
+    before, now : iterable of Verdict
+        The verdicts of two reports.
+
+    Returns
+    -------
+    list of Change
+        An outcome is empty where a report has no such verdict.
+    """
     old, new = (_by_subject(verdicts) for verdicts in (before, now))
     subjects = list(dict.fromkeys([*old, *new]))
     found = [Change(s[0], s[2], old.get(s, ""), new.get(s, "")) for s in subjects if old.get(s) != new.get(s)]

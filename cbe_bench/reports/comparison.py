@@ -37,7 +37,18 @@ class Comparison:
 
 
 def compare(first: Sequence[Results], second: Sequence[Results]) -> Comparison:
-    """Match measurements by experiment and subject, and return which differ beyond noise."""
+    """Match measurements by experiment and subject, and return which differ beyond noise.
+
+    Parameters
+    ----------
+    first, second : sequence of Results
+        The experiments of two folders.
+
+    Returns
+    -------
+    Comparison
+        What changed, how much was compared, and what only one of them has.
+    """
     if len(first) == len(second) == 1:  # two single experiments are compared whatever they are called
         before, after = _measurements(first, ""), _measurements(second, "")
     else:

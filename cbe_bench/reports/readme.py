@@ -11,7 +11,25 @@ _BLOCK = re.compile(r"(<!-- generated: (?P<name>[\w-]+) -->\n)(?P<text>.*?)(?P<e
 
 
 def write_readme(path: Path, folder: Path) -> list[str]:
-    """Bring the generated parts of a README up to date with a folder of results; return the names of the files."""
+    """Update the generated parts of a README from a folder of results.
+
+    Parameters
+    ----------
+    path : Path
+        The README, replaced whole.
+    folder : Path
+        The folder of results.
+
+    Returns
+    -------
+    list of str
+        The name of the README.
+
+    Raises
+    ------
+    InputError
+        See `updated`.
+    """
     text = path.read_text(encoding="utf-8")
     with whole_file(path) as temporary:
         temporary.write_text(updated(text, folder, path), encoding="utf-8")
@@ -19,7 +37,27 @@ def write_readme(path: Path, folder: Path) -> list[str]:
 
 
 def updated(text: str, folder: Path, path: Path) -> str:
-    """Return the text of a README with its generated parts as the results in a folder have them."""
+    """Return the text of a README with its generated parts as the results in a folder have them.
+
+    Parameters
+    ----------
+    text : str
+        The text of the README.
+    folder : Path
+        The folder of results.
+    path : Path
+        Where the README is, for links and messages.
+
+    Returns
+    -------
+    str
+        The same text if it has no generated parts.
+
+    Raises
+    ------
+    InputError
+        If a generated part has an unknown name or no end, or there are no results for it.
+    """
     if not _BLOCK.search(text):
         return text
     facts = load_results(folder)

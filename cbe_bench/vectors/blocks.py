@@ -45,7 +45,20 @@ class Task(Protocol):
         """Return what a block holds."""
 
     def compute(self, number: int, content: Any) -> Any:
-        """Return the result of a block."""
+        """Return the result of a block.
+
+        Parameters
+        ----------
+        number : int
+            The number of the block.
+        content : object
+            What `read` returned for it.
+
+        Returns
+        -------
+        object
+            The result of the block.
+        """
 
 
 @dataclass(frozen=True)
@@ -103,7 +116,22 @@ Run = Callable[[Task, Sequence[int]], Iterator[tuple[int, Any]]]
 
 
 def run_here(task: Task, numbers: Sequence[int]) -> Iterator[tuple[int, Any]]:
-    """Do the task for all blocks in this process; the next block is read while one is computed."""
+    """Run the task for all blocks in this process; the next block is read while one is computed.
+
+    Parameters
+    ----------
+    task : Task
+        Reads and computes a block.
+    numbers : sequence of int
+        The numbers of the blocks.
+
+    Yields
+    ------
+    number : int
+        The number of a block, in the order given.
+    result : object
+        What the task computed.
+    """
     with ThreadPoolExecutor(1, thread_name_prefix="cbe-bench-read") as reader:
         ahead = reader.submit(task.read, numbers[0]) if numbers else None
         for place, number in enumerate(numbers):
@@ -123,6 +151,14 @@ def saved_block(path: Path) -> EncodedBlock | None:
 
 
 def save_block(path: Path, block: EncodedBlock) -> None:
-    """Write a block to a file, whole or not at all."""
+    """Write a block to a file, whole or not at all.
+
+    Parameters
+    ----------
+    path : Path
+        The file, in NumPy's npz format.
+    block : EncodedBlock
+        The codes and the numbers of their rows.
+    """
     with whole_file(path) as temporary, temporary.open("wb") as file:
         np.savez(file, codes=block.codes, rows=block.rows)

@@ -13,7 +13,19 @@ _MOST_BYTES = 1024
 
 
 def open_ids(path: str | Path | None, n_rows: int) -> NDArray | None:
-    """Return the identifiers in a ``.npy`` file: int64, or strings of fixed length in UTF-8; None without a file.
+    """Return the identifiers in a ``.npy`` file.
+
+    Parameters
+    ----------
+    path : str, Path or None
+        The file.
+    n_rows : int
+        The number of rows that are identified.
+
+    Returns
+    -------
+    array of shape (n_rows,) or None
+        Int64, or strings of fixed length in UTF-8; None without a file.
 
     Raises
     ------

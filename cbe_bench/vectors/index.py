@@ -59,6 +59,17 @@ class CodeIndex:
     def open(cls, path: str | Path, resources: Resources | None = None) -> Self:
         """Open a file that `encode_file` wrote; to be closed, or used as a context manager.
 
+        Parameters
+        ----------
+        path : str or Path
+            The file of codes.
+        resources : Resources, optional
+            The threads and memory that searches may use.
+
+        Returns
+        -------
+        CodeIndex
+
         Raises
         ------
         InputError

@@ -38,7 +38,19 @@ class MethodInfo:
 
 
 def describe_methods(n_features: int, n_bits: int) -> list[MethodInfo]:
-    """Return all methods, those of other packages included, with estimates for vectors and codes of some length."""
+    """Return all methods, those of other packages included, with estimates for vectors and codes of some length.
+
+    Parameters
+    ----------
+    n_features : int
+        The dimension of the vectors.
+    n_bits : int
+        The code length.
+
+    Returns
+    -------
+    list of MethodInfo
+    """
     return [_describe(name, cls, n_features, n_bits) for name, cls in encoder_classes().items()]
 
 

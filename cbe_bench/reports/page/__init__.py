@@ -29,9 +29,24 @@ PIECES = ("summary", "claims", "advice", "table2")
 
 
 def write_page(folder: Path, out: Path | None = None) -> list[str]:
-    """Write the page of a folder of results, `index.html`, and its twin, `REPORT.md`; return the names of the files.
+    """Write the page of a folder of results, `index.html`, and the same in Markdown, `REPORT.md`.
 
-    Another file for the page may be named; the twin then has its name, with the suffix of Markdown.
+    Parameters
+    ----------
+    folder : Path
+        The folder of results.
+    out : Path, optional
+        Another file for the page; the Markdown file has its name, with the suffix ``.md``.
+
+    Returns
+    -------
+    list of str
+        The names of both files.
+
+    Raises
+    ------
+    InputError
+        If both would have the same name.
     """
     facts = load_results(folder)
     page, twin = out or folder / "index.html", out.with_suffix(".md") if out else folder / "REPORT.md"
@@ -45,7 +60,21 @@ def write_page(folder: Path, out: Path | None = None) -> list[str]:
 
 
 def write_piece(name: str, facts: dict[str, Any], base: Path) -> str:
-    """Return a piece of the page as Markdown; links are relative to a folder."""
+    """Return a piece of the page as Markdown.
+
+    Parameters
+    ----------
+    name : str
+        The name of the template, without its suffix.
+    facts : dict
+        What the template shows.
+    base : Path
+        The folder that links are relative to.
+
+    Returns
+    -------
+    str
+    """
     return _render(f"{name}.md", facts, base)
 
 

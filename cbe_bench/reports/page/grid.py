@@ -44,7 +44,19 @@ class Grid:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Write a number to a few digits as a person would: 1,234, 0.0123, 5e-07."""
+    """Format a number to a few digits: 1,234, 0.0123, 5e-07.
+
+    Parameters
+    ----------
+    value : float
+        NaN gives an empty string.
+    digits : int
+        Significant digits of fractions below 1,000.
+
+    Returns
+    -------
+    str
+    """
     if value != value:
         return ""
     if math.isinf(value):

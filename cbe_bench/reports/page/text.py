@@ -22,7 +22,19 @@ def interval(verdict: Verdict) -> str:
 
 
 def counted(found: Iterable[tuple[str, int]], n: int) -> str:
-    """Write names with how many of n cases each stands for: cbe-opt (3 of 4), lsh (1 of 4)."""
+    """Format names with their counts of n cases: cbe-opt (3 of 4), lsh (1 of 4).
+
+    Parameters
+    ----------
+    found : iterable of (str, int)
+        Names and counts.
+    n : int
+        The number of cases.
+
+    Returns
+    -------
+    str
+    """
     return ", ".join(f"{name} ({count} of {n})" for name, count in found)
 
 

@@ -191,7 +191,22 @@ class Section:
 
 
 def page_sections(results: Sequence[Results], scale: str) -> tuple[list[Section], list[ExperimentView]]:
-    """Return the sections with their experiments, real data first, and the experiments of no section."""
+    """Return the sections with their experiments, real data first, and the experiments of no section.
+
+    Parameters
+    ----------
+    results : sequence of Results
+        The experiments.
+    scale : str
+        Their scale, for the commands of experiments without results.
+
+    Returns
+    -------
+    sections : list of Section
+        In the order of the page.
+    others : list of ExperimentView
+        The experiments of no section.
+    """
     outline: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "sections.yaml").read_text())
     left = list(results)
     sections = []

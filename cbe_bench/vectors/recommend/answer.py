@@ -51,6 +51,20 @@ def choose(cells: list[Cell], target: Target) -> tuple[Choice | None, bool]:
 
     With a recall: of all that reach it on all rows, as far as extrapolation can tell, the fewest bytes, then the fewest
     candidates, then the fastest search. Else, or if none reaches it, the highest recall.
+
+    Parameters
+    ----------
+    cells : list of Cell
+        What was measured.
+    target : Target
+        The recall or the bytes wanted.
+
+    Returns
+    -------
+    choice : Choice or None
+        The answer.
+    reached : bool
+        Whether it reaches the target.
     """
     fitting = [cell for cell in cells if target.most_bytes is None or cell.bytes_per_vector <= target.most_bytes]
     choices = [
@@ -70,13 +84,45 @@ def choose(cells: list[Cell], target: Target) -> tuple[Choice | None, bool]:
 
 
 def oversample_needed(cell: Cell, at: int, recall: float) -> int | None:
-    """Return the fewest candidates for each neighbour with which a cell reaches a recall; None if none suffices."""
+    """Return the fewest candidates for each neighbour with which a cell reaches a recall; None if none suffices.
+
+    Parameters
+    ----------
+    cell : Cell
+        A method at a code length.
+    at : int
+        The number of neighbours.
+    recall : float
+        The recall to reach on all rows.
+
+    Returns
+    -------
+    int or None
+    """
     tried = (more for more in OVERSAMPLES if (at, more) in cell.recall)
     return next((more for more in tried if cell.recall[at, more].full >= recall), None)
 
 
 def sentence(choice: Choice, reached: bool, target: Target, sizes: tuple[int, ...], full_rows: int) -> str:
-    """Return the answer as a sentence, with its interval and how sure it is."""
+    """Return the answer as a sentence, with its interval and how sure it is.
+
+    Parameters
+    ----------
+    choice : Choice
+        The answer.
+    reached : bool
+        Whether it reaches the target.
+    target : Target
+        The recall or the bytes wanted.
+    sizes : tuple of int
+        Rows of the samples, the largest first.
+    full_rows : int
+        Rows of the whole file.
+
+    Returns
+    -------
+    str
+    """
     cell, estimate = choice.cell, choice.estimate(target.at)
     candidates = choice.oversample * target.at
     search = cell.search.replace("hamming", "Hamming")
