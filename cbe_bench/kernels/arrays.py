@@ -81,14 +81,38 @@ def to_host(X: Any) -> NDArray:
 
 
 def matmul(xp: Namespace, a: Array, b: Array) -> Array:
-    """Return a @ b in the precision of its operands: JAX would multiply in less on some devices."""
+    """Return a @ b in the precision of its operands: JAX would multiply in less on some devices.
+
+    Parameters
+    ----------
+    xp : module
+        The namespace of the library of both arrays.
+    a : array of shape (n, m)
+    b : array of shape (m, k)
+
+    Returns
+    -------
+    array of shape (n, k)
+    """
     if array_api_compat.is_jax_namespace(xp):
         return xp.matmul(a, b, precision="highest")
     return xp.matmul(a, b)
 
 
 def pack_signs(xp: Namespace, values: Array) -> Array:
-    """Pack the signs of each row of values (n, k) into a row of bytes, in the layout of `kernels.bits`."""
+    """Pack the signs of each row of values into a row of bytes, in the layout of `kernels.bits`.
+
+    Parameters
+    ----------
+    xp : module
+        The namespace of the library of `values`.
+    values : array of shape (n, n_bits)
+        Real values; zero counts as positive.
+
+    Returns
+    -------
+    uint8 array of shape (n, n_bytes)
+    """
     n, n_bits = values.shape
     bits = padded_rows(xp, xp.astype(values >= 0, xp.uint8), 8 * code_bytes(n_bits))
     weights = xp.asarray([1 << bit for bit in range(8)], dtype=xp.uint8, device=array_api_compat.device(values))
@@ -96,7 +120,23 @@ def pack_signs(xp: Namespace, values: Array) -> Array:
 
 
 def unpack_signs(xp: Namespace, codes: Array, n_bits: int, dtype: Any) -> Array:
-    """Return codes (n, bytes) as -1 and +1 (n, n_bits) of a type of the library, the inverse of `pack_signs`."""
+    """Return codes as -1 and +1, the inverse of `pack_signs`.
+
+    Parameters
+    ----------
+    xp : module
+        The namespace of the library of `codes`.
+    codes : uint8 array of shape (n, n_bytes)
+        Packed codes.
+    n_bits : int
+        The code length.
+    dtype : dtype
+        Of the result, a type of the library.
+
+    Returns
+    -------
+    array of shape (n, n_bits)
+    """
     n, n_bytes = codes.shape
     shifts = xp.arange(8, dtype=xp.uint8, device=array_api_compat.device(codes))
     bits = xp.bitwise_right_shift(codes[:, :, None], shifts) & xp.ones_like(shifts)
@@ -104,7 +144,19 @@ def unpack_signs(xp: Namespace, codes: Array, n_bits: int, dtype: Any) -> Array:
 
 
 def column_medians(xp: Namespace, values: Array) -> Array:
-    """Return the median of each column."""
+    """Return the median of each column.
+
+    Parameters
+    ----------
+    xp : module
+        The namespace of the library of `values`.
+    values : array of shape (n, k)
+        At least one row.
+
+    Returns
+    -------
+    array of shape (k,)
+    """
     n = values.shape[0]
     ordered = xp.sort(values, axis=0)
     return (ordered[(n - 1) // 2, :] + ordered[n // 2, :]) / 2
@@ -128,7 +180,21 @@ def circulant_product(xp: Namespace, X: Array, signs: Array, spectrum: Array) ->
 
 
 def padded_rows(xp: Namespace, X: Array, length: int) -> Array:
-    """Return the rows of X with zeros behind them, up to a length."""
+    """Return the rows of X, padded by zeros.
+
+    Parameters
+    ----------
+    xp : module
+        The namespace of the library of X.
+    X : array of shape (n, d)
+    length : int
+        The length of a row of the result, at least d.
+
+    Returns
+    -------
+    array of shape (n, length)
+        X itself if d = length.
+    """
     n, d = X.shape
     if d == length:
         return X

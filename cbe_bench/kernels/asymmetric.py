@@ -96,7 +96,19 @@ class AsymmetricQueries:
         for_slices(count, len(self.values), 1)
 
     def own_sums(self, codes: Codes, rows: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return, for each query, the sums over the codes in its row of `rows`: they rise with the score."""
+        """Return, for each query, the sums over the codes in its row of `rows`: they rise with the score.
+
+        Parameters
+        ----------
+        codes : uint8 array of shape (n, n_bytes)
+            Packed codes.
+        rows : int64 array of shape (n_queries, m)
+            For each query, row numbers of codes.
+
+        Returns
+        -------
+        int32 array of shape (n_queries, m)
+        """
         out = np.empty(rows.shape, np.int32)
 
         def add(part: slice) -> None:
@@ -128,7 +140,17 @@ def aligned_rows(count):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def sum_up(values, words, sums):  # type: ignore[no-untyped-def]
-    """Sum the values of 32 queries over the bits that are set, for all codes."""
+    """Sum the values of 32 queries over the bits that are set, for all codes.
+
+    Parameters
+    ----------
+    values : int32 array of shape (n_bits, 32)
+        The whole numbers of 32 queries, padded to whole words.
+    words : uint32 array of shape (n, n_words)
+        Codes as 32-bit words.
+    sums : int32 array of shape (at least n, 32)
+        The result, overwritten.
+    """
     tables = aligned_rows(TABLES * ENTRIES)
     sums[: words.shape[0]] = 0
     for word in range(words.shape[1]):

@@ -23,7 +23,21 @@ def pack_signs(values: NDArray[np.floating]) -> Codes:
 
 
 def unpack_signs(codes: Codes, n_bits: int, dtype: type = np.int8) -> NDArray:
-    """Return the codes as -1 and +1, the inverse of `pack_signs`."""
+    """Return the codes as -1 and +1, the inverse of `pack_signs`.
+
+    Parameters
+    ----------
+    codes : uint8 array of shape (..., n_bytes)
+        Packed codes.
+    n_bits : int
+        The code length.
+    dtype : type
+        Of the result.
+
+    Returns
+    -------
+    array of shape (..., n_bits)
+    """
     signs: NDArray = np.unpackbits(codes, axis=-1, count=n_bits, bitorder="little").astype(dtype)
     signs *= 2
     signs -= 1
@@ -31,7 +45,20 @@ def unpack_signs(codes: Codes, n_bits: int, dtype: type = np.int8) -> NDArray:
 
 
 def prefix(codes: Codes, n_bits: int) -> Codes:
-    """Return the codes of the first `n_bits` bits of longer codes."""
+    """Return the codes of the first `n_bits` bits of longer codes.
+
+    Parameters
+    ----------
+    codes : uint8 array of shape (n, n_bytes)
+        Packed codes.
+    n_bits : int
+        The code length of the result.
+
+    Returns
+    -------
+    uint8 array of shape (n, ceil(n_bits / 8))
+        `codes` itself if nothing is cut off.
+    """
     if n_bits == 8 * codes.shape[1]:
         return codes
     short = codes[:, : code_bytes(n_bits)].copy()
@@ -48,7 +75,19 @@ def sign_word(u, v):  # type: ignore[no-untyped-def]
 
 @inline
 def write_bits(word, start, n_bits, code):  # type: ignore[no-untyped-def]
-    """Write thirty-two bits of a code from bit `start` on, or as many as belong to it."""
+    """Write thirty-two bits of a code from bit `start` on, or as many as belong to it.
+
+    Parameters
+    ----------
+    word : uint32
+        The bits.
+    start : int
+        The position of the first, a multiple of 8.
+    n_bits : int
+        The code length.
+    code : uint8 array of shape (n_bytes,)
+        Written in place.
+    """
     if start + 2 * LANES <= n_bits:
         for byte in range(4):
             code[start // 8 + byte] = np.uint8(word >> np.uint32(8 * byte))
@@ -60,7 +99,17 @@ def write_bits(word, start, n_bits, code):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def pack_row(values, n_bits, code):  # type: ignore[no-untyped-def]
-    """Pack the signs of the first `n_bits` values into `code`, for compiled code."""
+    """Pack the signs of the first `n_bits` values into `code`, for compiled code.
+
+    Parameters
+    ----------
+    values : array of shape (at least n_bits,)
+        Real values; zero counts as positive.
+    n_bits : int
+        The code length.
+    code : uint8 array of shape (n_bytes,)
+        The result.
+    """
     words = n_bits // 32
     for word in range(words):
         write_bits(sign_word(load(values, 32 * word), load(values, 32 * word + LANES)), 32 * word, n_bits, code)
@@ -73,7 +122,17 @@ def pack_row(values, n_bits, code):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def pack_row_above(values, thresholds, n_bits, code):  # type: ignore[no-untyped-def]
-    """Pack the signs of the first `n_bits` values less the thresholds into `code`, for compiled code."""
+    """Pack the signs of the first `n_bits` values less the thresholds into `code`, for compiled code.
+
+    Parameters
+    ----------
+    values, thresholds : array of shape (at least n_bits,)
+        Real values, and what each is compared with.
+    n_bits : int
+        The code length.
+    code : uint8 array of shape (n_bytes,)
+        The result.
+    """
     words = n_bits // 32
     for word in range(words):
         u = load(values, 32 * word) - load(thresholds, 32 * word)

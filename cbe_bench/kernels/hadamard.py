@@ -54,7 +54,17 @@ def fwht(X: NDArray, signs: NDArray[np.int8] | None = None, block: int | None = 
 
 
 def for_rows(work, n_rows: int, length: int) -> None:  # type: ignore[no-untyped-def]
-    """Call `work` on slices of rows to be transformed, from all threads."""
+    """Call `work` on slices of rows to be transformed, from all threads.
+
+    Parameters
+    ----------
+    work : callable
+        Called with a slice of range(n_rows).
+    n_rows : int
+        The number of rows.
+    length : int
+        The length of a row.
+    """
     for_slices(work, n_rows, slice_size(n_rows, _TASK_VALUES // length))
 
 
@@ -82,7 +92,19 @@ def _transform_rows(X, signs, block):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True, forceinline=True)
 def transform(x, signs, start, n):  # type: ignore[no-untyped-def]
-    """Replace x[start : start + n] by H (signs * x), the signs from the same position on, in compiled code."""
+    """Replace x[start : start + n] by H (signs * x), the signs from the same position on, in compiled code.
+
+    Parameters
+    ----------
+    x : array
+        The values, transformed in place.
+    signs : array
+        The sign flips.
+    start : int
+        Where the transformed part begins.
+    n : int
+        Its length, a power of two.
+    """
     _transform_piece(x, start, n, signs, start)
 
 

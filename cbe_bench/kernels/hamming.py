@@ -34,7 +34,19 @@ MOST_QUERIES = 256
 
 @njit(nogil=True, cache=True)
 def distances_to_block(queries, codes, tiles, out):  # type: ignore[no-untyped-def]
-    """Distances of every query to every code; the number of queries is a multiple of four."""
+    """Write the Hamming distances of every query to every code.
+
+    Parameters
+    ----------
+    queries : uint64 array of shape (n_queries, n_words)
+        A multiple of four queries.
+    codes : uint64 array of shape (n, n_words)
+        A block of codes.
+    tiles : uint32 array
+        From `scratch`; empty for long codes.
+    out : uint32 array of shape (n_queries, at least n)
+        The result.
+    """
     if len(tiles):
         _distances_short(queries.view(np.uint32), codes.view(np.uint32), tiles, out)
     else:
@@ -138,7 +150,19 @@ def _scan_inner(queries, codes, block, n_bits, inner):  # type: ignore[no-untype
 
 
 def padded_words(codes: Codes, rows: int) -> NDArray[np.uint64]:
-    """View codes as 64-bit words, padded by zero bytes and, up to `rows`, by zero codes, copied only if need be."""
+    """View codes as 64-bit words, padded by zero bytes and zero codes; copied only if need be.
+
+    Parameters
+    ----------
+    codes : uint8 array of shape (n, n_bytes)
+        Packed codes.
+    rows : int
+        The number of rows of the result, at least n.
+
+    Returns
+    -------
+    uint64 array of shape (rows, ceil(n_bytes / 8))
+    """
     n, width = codes.shape
     if n == rows and width % 8 == 0 and codes.flags.c_contiguous:
         return codes.view(np.uint64)
@@ -148,7 +172,13 @@ def padded_words(codes: Codes, rows: int) -> NDArray[np.uint64]:
 
 
 def check_codes(queries: Codes, database: Codes) -> None:
-    """Raise ValueError unless both are packed codes of the same length."""
+    """Raise ValueError unless both are packed codes of the same length.
+
+    Parameters
+    ----------
+    queries, database : array
+        Expected to be uint8 of shapes (n_queries, n_bytes) and (n, n_bytes).
+    """
     for name, codes in (("queries", queries), ("database", database)):
         if codes.ndim != 2 or codes.dtype != np.uint8:
             raise ValueError(f"{name}: packed codes are a 2-d uint8 array, found {codes.ndim}-d {codes.dtype}")
@@ -182,7 +212,19 @@ def _for_query_slices(
 
 
 def distance_counts(queries: Codes, database: Codes) -> NDArray[np.int64]:
-    """Return, for each query, how many database codes lie at each Hamming distance 0, 1, 2, ..."""
+    """Return, for each query, how many database codes lie at each Hamming distance 0, 1, 2, ...
+
+    Parameters
+    ----------
+    queries : uint8 array of shape (n_queries, n_bytes)
+        Packed codes.
+    database : uint8 array of shape (n, n_bytes)
+        Packed codes.
+
+    Returns
+    -------
+    int64 array of shape (n_queries, 8 n_bytes + 1)
+    """
     histogram = np.zeros((len(queries), 8 * queries.shape[1] + 1), np.int64)
 
     def scan(words: NDArray[np.uint64], codes: NDArray[np.uint64], block: int, part: slice) -> None:
@@ -195,7 +237,21 @@ def distance_counts(queries: Codes, database: Codes) -> NDArray[np.int64]:
 
 
 def inner_products(queries: Codes, database: Codes, n_bits: int) -> NDArray[np.float32]:
-    """Return the inner product of each query with each code, both taken as -1 and +1: bits less twice the distance."""
+    """Return the inner product of each query with each code, both taken as -1 and +1: bits less twice the distance.
+
+    Parameters
+    ----------
+    queries : uint8 array of shape (n_queries, n_bytes)
+        Packed codes.
+    database : uint8 array of shape (n, n_bytes)
+        Packed codes.
+    n_bits : int
+        The code length.
+
+    Returns
+    -------
+    float32 array of shape (n_queries, n)
+    """
     inner = np.empty((len(queries), len(database)), np.float32)
 
     def scan(words: NDArray[np.uint64], codes: NDArray[np.uint64], block: int, part: slice) -> None:
@@ -206,5 +262,16 @@ def inner_products(queries: Codes, database: Codes, n_bits: int) -> NDArray[np.f
 
 
 def paired_distances(a: Codes, b: Codes) -> NDArray[np.int64]:
-    """Hamming distance of each code in `a` to the code(s) in `b` it broadcasts against."""
+    """Return the Hamming distance of each code in `a` to the code in `b` it broadcasts against.
+
+    Parameters
+    ----------
+    a, b : uint8 array of shape (..., n_bytes)
+        Packed codes.
+
+    Returns
+    -------
+    int64 array
+        Of the broadcast shape, without the last axis.
+    """
     return np.bitwise_count(a ^ b).sum(axis=-1, dtype=np.int64)

@@ -69,7 +69,15 @@ class HammingSearch:
         self._best = _Best(len(self._words), k, max(1, len(self._groups)))
 
     def add(self, codes: Codes, first: int = 0) -> None:
-        """Search a piece of the database, whose first code is that of row `first`."""
+        """Search a piece of the database, whose first code is that of row `first`.
+
+        Parameters
+        ----------
+        codes : uint8 array of shape (n, n_bytes)
+            Packed codes.
+        first : int
+            The row number of the first.
+        """
         check_codes(self._queries, codes)
         words = padded_words(codes, len(codes))
         block, best = codes_at_once(words), self._best
@@ -114,7 +122,15 @@ class AsymmetricSearch:
         self._best = _Best(LANES * len(self._queries.values), k, max(1, len(self._queries.values)))
 
     def add(self, codes: Codes, first: int = 0) -> None:
-        """Search a piece of the database, whose first code is that of row `first`."""
+        """Search a piece of the database, whose first code is that of row `first`.
+
+        Parameters
+        ----------
+        codes : uint8 array of shape (n, n_bytes)
+            Packed codes.
+        first : int
+            The row number of the first.
+        """
         words, best = code_words(codes), self._best
         pieces = [slice(len(words) * i // best.parts, len(words) * (i + 1) // best.parts) for i in range(best.parts)]
 
@@ -243,7 +259,19 @@ def _scan_scores(values, words, first_row, negated, rows):  # type: ignore[no-un
 
 @njit(nogil=True, cache=True)
 def merge(distances, rows, other_distances, other_rows):  # type: ignore[no-untyped-def]
-    """Return the k nearest of two lists for each query, each in order of distance and row."""
+    """Return the k nearest of two lists for each query, each in order of distance and row.
+
+    Parameters
+    ----------
+    distances, other_distances : array of shape (n_queries, k)
+        Both in the same dtype.
+    rows, other_rows : int64 array of shape (n_queries, k)
+        Their row numbers.
+
+    Returns
+    -------
+    distances, rows : arrays of shape (n_queries, k)
+    """
     n, k = distances.shape
     merged, merged_rows = np.empty_like(distances), np.empty_like(rows)
     for i in range(n):

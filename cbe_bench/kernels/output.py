@@ -62,32 +62,96 @@ def signs_output(codes: NDArray, n_bits: int, thresholds: NDArray | None = None)
 
 
 def part_of(out: Output, rows: slice) -> Any:
-    """Return the output of some rows."""
+    """Return the output of some rows.
+
+    Parameters
+    ----------
+    out : Output
+        Of all rows.
+    rows : slice
+        The rows wanted.
+
+    Returns
+    -------
+    Output
+        Of the same type, a view.
+    """
     return out._replace(array=out.array[rows])
 
 
 def row_of(out, i):  # type: ignore[no-untyped-def]
-    """Return the output of row i."""
+    """Return the output of row i.
+
+    Parameters
+    ----------
+    out : Output
+        Of all rows.
+    i : int
+        The number of the row.
+
+    Returns
+    -------
+    Output
+        Of the row.
+    """
     raise NotImplementedError("for compiled code only")
 
 
 def write_row(out, values):  # type: ignore[no-untyped-def]
-    """Write a whole row, given all its values and possibly more."""
+    """Write a whole row, given all its values and possibly more.
+
+    Parameters
+    ----------
+    out : Output
+        Of one row.
+    values : array
+        The values of the row, possibly followed by others.
+    """
     raise NotImplementedError("for compiled code only")
 
 
 def write_pair(out, start, u, v):  # type: ignore[no-untyped-def]
-    """Write thirty-two values of a row, u and v, at position `start`, a multiple of 32, as far as the row goes."""
+    """Write thirty-two values of a row, u and v, at position `start`, a multiple of 32, as far as the row goes.
+
+    Parameters
+    ----------
+    out : Output
+        Of one row.
+    start : int
+        The position of the first value.
+    u, v : vector of 16 values
+    """
     raise NotImplementedError("for compiled code only")
 
 
 def write_vector(out, start, u):  # type: ignore[no-untyped-def]
-    """Write sixteen values of a row at position `start`, a multiple of 16, as far as the row goes."""
+    """Write sixteen values of a row at position `start`, a multiple of 16, as far as the row goes.
+
+    Parameters
+    ----------
+    out : Output
+        Of one row.
+    start : int
+        The position of the first value.
+    u : vector of 16 values
+    """
     raise NotImplementedError("for compiled code only")
 
 
 def is_output(out: Any, kind: type) -> bool:
-    """Tell whether the compiled type of an output is that of `kind`."""
+    """Return whether the compiled type of an output is that of `kind`.
+
+    Parameters
+    ----------
+    out : numba type
+        The type of the argument of an overload.
+    kind : type
+        One of the types of `Output`.
+
+    Returns
+    -------
+    bool
+    """
     return isinstance(out, types.BaseTuple) and getattr(out, "instance_class", None) is kind
 
 

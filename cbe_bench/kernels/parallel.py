@@ -111,7 +111,19 @@ if hasattr(os, "register_at_fork"):
 
 
 def slices(n: int, size: int) -> list[slice]:
-    """Cut range(n) into near-equal slices of at most `size`: no tiny last one."""
+    """Cut range(n) into near-equal slices.
+
+    Parameters
+    ----------
+    n : int
+        The length of the range.
+    size : int
+        The largest length of a slice.
+
+    Returns
+    -------
+    list of slice
+    """
     return _cut(n, -(-n // size))
 
 
@@ -120,7 +132,19 @@ def _cut(n: int, count: int) -> list[slice]:
 
 
 def slice_size(n: int, least: int) -> int:
-    """Return the size of slices that keep all threads busy to the end, a few for each, none below `least`."""
+    """Return the size of slices that keep all threads busy to the end, a few for each, none below `least`.
+
+    Parameters
+    ----------
+    n : int
+        The length of the range.
+    least : int
+        The smallest size worth a task.
+
+    Returns
+    -------
+    int
+    """
     return max(least, -(-n // (_SLICES_PER_THREAD * thread_count())), 1)
 
 
@@ -129,6 +153,17 @@ def for_slices(work: Callable[[slice], object], n: int, size: int, *, blas: bool
 
     No slice is longer than `size`; work of no more than that is done at once, by the calling thread. The slices
     are a multiple of the threads in number, so that all end together. Work that calls BLAS says so.
+
+    Parameters
+    ----------
+    work : callable
+        Called with a slice of range(n).
+    n : int
+        The length of the range.
+    size : int
+        The largest length of a slice.
+    blas : bool
+        Whether `work` calls BLAS, which then uses one thread in each task.
     """
     if blas:
         with _single_threaded_blas:

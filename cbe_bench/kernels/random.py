@@ -22,7 +22,14 @@ They meet the functions in Chebyshev's points of the ranges in use: 1 + m in [sq
 
 
 def fill_gaussian(rng: np.random.Generator, out: NDArray[np.float32]) -> None:
-    """Fill a contiguous array with independent standard normal numbers."""
+    """Fill a contiguous array with independent standard normal numbers.
+
+    Parameters
+    ----------
+    rng : Generator
+    out : float32 array of any shape
+        C-contiguous, filled in place.
+    """
     numbers = out.reshape(-1)
     for start in range(0, len(numbers), 2 * _CHUNK_WORDS):
         part = numbers[start : start + 2 * _CHUNK_WORDS]

@@ -41,6 +41,17 @@ def matrix_shape(length: int, stride: int = 1) -> Shape | None:
     """Lay out `length` real numbers, or None if that cannot be done well.
 
     The rows of a product of every stride-th value are shortened by half the stride.
+
+    Parameters
+    ----------
+    length : int
+        The number of real values.
+    stride : int
+        Only every stride-th value of the product is wanted.
+
+    Returns
+    -------
+    Shape or None
     """
     half = length // 2
     if length % 2 or not smooth(length):
@@ -51,7 +62,22 @@ def matrix_shape(length: int, stride: int = 1) -> Shape | None:
 
 
 def layout(d: int, stride: int = 1) -> tuple[int, Shape]:
-    """Return the length a product of d values is computed with, d itself or one it can be padded to, and its shape."""
+    """Return the length a product of d values is computed with, d itself or one it can be padded to, and its shape.
+
+    Parameters
+    ----------
+    d : int
+        The length of the vectors.
+    stride : int
+        Only every stride-th value of the product is wanted.
+
+    Returns
+    -------
+    length : int
+        D, or at least 2 d - 1.
+    shape : Shape
+        Of the matrix of length / 2 complex numbers.
+    """
     length, shape = d, matrix_shape(d, stride)
     multiple = (
         2 * LANES * max(1, stride // 2) * max(LANES, min(_LONGEST_COLUMN, (1 << math.isqrt(d).bit_length()) // 4))

@@ -41,6 +41,18 @@ def row_stride(d: int, n_bits: int) -> int:
     """Return the distance s of `n_bits` rows of a circulant matrix that are cheap to multiply by: a power of two.
 
     The largest one up to d / n_bits, or one that is half or a quarter of it if that divides d and spares padding.
+
+    Parameters
+    ----------
+    d : int
+        The length of the vectors.
+    n_bits : int
+        The code length.
+
+    Returns
+    -------
+    int
+        1 for codes of more than d bits.
     """
     largest = 1 << ((d // n_bits).bit_length() - 1) if n_bits <= d else 1
     divisor = min(largest, d & -d)
@@ -48,7 +60,20 @@ def row_stride(d: int, n_bits: int) -> int:
 
 
 def strided_bytes(d: int, stride: int) -> int:
-    """Estimate the bytes of the product of every stride-th row, in double precision; for all rows, none."""
+    """Estimate the bytes of the product of every stride-th row, in double precision; for all rows, none.
+
+    Parameters
+    ----------
+    d : int
+        The length of the vectors.
+    stride : int
+        The distance of the rows.
+
+    Returns
+    -------
+    int
+        0 also if the product is not computed by phases.
+    """
     if stride == 1 or not suits_polyphase(d, stride):
         return 0
     if _is_grouped(d, stride):
@@ -58,7 +83,19 @@ def strided_bytes(d: int, stride: int) -> int:
 
 
 def suits_polyphase(d: int, stride: int) -> bool:
-    """Tell whether phases are short enough to stay in cache."""
+    """Return whether phases are short enough to stay in cache.
+
+    Parameters
+    ----------
+    d : int
+        The length of the vectors.
+    stride : int
+        The distance of the rows.
+
+    Returns
+    -------
+    bool
+    """
     return _is_grouped(d, stride) or (stride >= 4 and d <= _LONGEST_COLUMN * row_length(stride))
 
 
@@ -108,7 +145,20 @@ class StridedCirculantProduct(RowProduct):
 
 
 def padded_length(d: int, multiple: int) -> int:
-    """Return d, or the length it is padded to: a multiple of `multiple`, and that of a product of 2, 3 and 5."""
+    """Return d, or the length it is padded to: `multiple` times a product of 2, 3 and 5.
+
+    Parameters
+    ----------
+    d : int
+        The length of the vectors.
+    multiple : int
+        What divides the result.
+
+    Returns
+    -------
+    int
+        D, or at least 2 d - 1.
+    """
     if d % multiple == 0 and has_small_factors(d // multiple, (2, 3, 5)):
         return d
     return multiple * good_length(-(-(2 * d - 1) // multiple), 1)

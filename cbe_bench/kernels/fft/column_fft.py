@@ -33,7 +33,20 @@ class ColumnPlan(NamedTuple):
 
 @cache
 def column_plan(rows: int, dtype: str) -> ColumnPlan:
-    """Plan the transform of `rows` rows, a product of 2, 3 and 5, in 'float32' or 'float64'."""
+    """Plan the transform of `rows` rows, a product of 2, 3 and 5, in 'float32' or 'float64'.
+
+    Parameters
+    ----------
+    rows : int
+        The length of a column, a product of 2, 3 and 5.
+    dtype : str
+        'float32' or 'float64'.
+
+    Returns
+    -------
+    ColumnPlan
+        Cached.
+    """
     radices = _radices(rows)
     twiddles, n = [np.empty(0, complex)], rows
     for radix in radices:
@@ -218,7 +231,18 @@ def _last_stage8(z, out, s):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def column_fft(a, b, plan):  # type: ignore[no-untyped-def]
-    """Transform the columns in `a`, using `b` as well; return whether the result is in `b`."""
+    """Transform the columns in `a`, using `b` as well; return whether the result is in `b`.
+
+    Parameters
+    ----------
+    a, b : array
+        Split complex numbers, sixteen columns in each row; both are overwritten.
+    plan : ColumnPlan
+
+    Returns
+    -------
+    bool
+    """
     stage = _Stage(plan.rows, 1, 0)
     for number in range(plan.radices.shape[0]):
         radix = plan.radices[number]

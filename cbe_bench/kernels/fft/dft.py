@@ -19,7 +19,12 @@ def dft2(a, b):  # type: ignore[no-untyped-def]
 
 @inline
 def dft3(a, b, c):  # type: ignore[no-untyped-def]
-    """Return the transform of 3 values."""
+    """Return the transform of 3 values.
+
+    Parameters
+    ----------
+    a, b, c : complex vectors
+    """
     total, difference = b + c, scale(times_minus_i(b - c), _SIN3)
     middle = a - scale(total, 0.5)
     return a + total, middle + difference, middle - difference
@@ -27,7 +32,12 @@ def dft3(a, b, c):  # type: ignore[no-untyped-def]
 
 @inline
 def dft4(a, b, c, d):  # type: ignore[no-untyped-def]
-    """Return the transform of 4 values."""
+    """Return the transform of 4 values.
+
+    Parameters
+    ----------
+    a, b, c, d : complex vectors
+    """
     even, odd = dft2(a, c), dft2(b, d)
     rotated = times_minus_i(odd[1])
     return even[0] + odd[0], even[1] + rotated, even[0] - odd[0], even[1] - rotated
@@ -35,7 +45,12 @@ def dft4(a, b, c, d):  # type: ignore[no-untyped-def]
 
 @inline
 def dft5(a, b, c, d, e):  # type: ignore[no-untyped-def]
-    """Return the transform of 5 values."""
+    """Return the transform of 5 values.
+
+    Parameters
+    ----------
+    a, b, c, d, e : complex vectors
+    """
     sum1, sum2, diff1, diff2 = b + e, c + d, times_minus_i(b - e), times_minus_i(c - d)
     even1 = a + scale(sum1, _COS5[0]) + scale(sum2, _COS5[1])
     even2 = a + scale(sum1, _COS5[1]) + scale(sum2, _COS5[0])
@@ -46,7 +61,12 @@ def dft5(a, b, c, d, e):  # type: ignore[no-untyped-def]
 
 @inline
 def dft8(a, b, c, d, e, f, g, h):  # type: ignore[no-untyped-def]
-    """Return the transform of 8 values."""
+    """Return the transform of 8 values.
+
+    Parameters
+    ----------
+    a, b, c, d, e, f, g, h : complex vectors
+    """
     even, odd = dft4(a, c, e, g), dft4(b, d, f, h)
     one = scale(odd[1] + times_minus_i(odd[1]), _HALF_SQRT2)  # times exp(-2 pi i / 8)
     two = times_minus_i(odd[2])
@@ -65,6 +85,11 @@ def dft8(a, b, c, d, e, f, g, h):  # type: ignore[no-untyped-def]
 
 @inline
 def dft6(a, b, c, d, e, f):  # type: ignore[no-untyped-def]
-    """Return the transform of 6 values: of 3 values twice, without twiddle factors since 2 and 3 are coprime."""
+    """Return the transform of 6 values: of 3 values twice, without twiddle factors since 2 and 3 are coprime.
+
+    Parameters
+    ----------
+    a, b, c, d, e, f : complex vectors
+    """
     u, v = dft3(a, c, e), dft3(d, f, b)
     return u[0] + v[0], u[1] - v[1], u[2] + v[2], u[0] - v[0], u[1] + v[1], u[2] - v[2]

@@ -57,19 +57,52 @@ class ComplexPlans(NamedTuple):
 
 @inline
 def forward(plans, z, i, out, o):  # type: ignore[no-untyped-def]
-    """Write the transform of z[i:], interleaved complex numbers, to out[o:], in compiled code."""
+    """Write the transform of z[i:], interleaved complex numbers, to out[o:], in compiled code.
+
+    Parameters
+    ----------
+    plans : ComplexPlans
+        Of length n.
+    z, i : array and int
+        The source and where its 2 n real numbers begin.
+    out, o : array and int
+        The target, another array, and where the result begins.
+    """
     call(plans.function, plans.forward, address(z, i), address(out, o))
 
 
 @inline
 def inverse(plans, z, i, out, o):  # type: ignore[no-untyped-def]
-    """Write the inverse transform of z[i:], without the factor 1/n, to out[o:], in compiled code."""
+    """Write the inverse transform of z[i:], without the factor 1/n, to out[o:], in compiled code.
+
+    Parameters
+    ----------
+    plans : ComplexPlans
+        Of length n.
+    z, i : array and int
+        The source and where its 2 n real numbers begin.
+    out, o : array and int
+        The target, another array, and where the result begins.
+    """
     call(plans.function, plans.inverse, address(z, i), address(out, o))
 
 
 @cache
 def complex_plans(length: int, dtype: str) -> ComplexPlans:
-    """Plan complex transforms of `length`, out of place, in 'float32' or 'float64'; always the same ones."""
+    """Plan complex transforms of `length`, out of place, in 'float32' or 'float64'; always the same ones.
+
+    Parameters
+    ----------
+    length : int
+        The number of complex values.
+    dtype : str
+        'float32' or 'float64'.
+
+    Returns
+    -------
+    ComplexPlans
+        Cached.
+    """
     with _planning:
         library = Library(dtype)
         a, b = (aligned_empty((length,), library.complex) for _ in range(2))
@@ -104,7 +137,23 @@ class Library:
         return getattr(self._functions, self._prefix + name)
 
     def plan(self, length: int, source: NDArray, target: NDArray, way: int, flags: int) -> int:
-        """Return the address of a plan; 0 where there is none, as where wisdom alone may be used and has none."""
+        """Return the address of a plan; 0 if there is none, as where only wisdom may be used and has none.
+
+        Parameters
+        ----------
+        length : int
+            The number of complex values.
+        source, target : complex array of shape (length,)
+            In their alignment.
+        way : int
+            Forward or backward, as FFTW numbers them.
+        flags : int
+            Of FFTW.
+
+        Returns
+        -------
+        int
+        """
         make = self._get("plan_dft_1d")
         make.restype = ctypes.c_void_p
         make.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint]
@@ -134,7 +183,19 @@ class Library:
 
 
 def good_length(least: int, multiple: int = 2) -> int:
-    """Return the smallest multiple of `multiple` from `least` on that is a product of 2, 3 and 5: the fastest."""
+    """Return the smallest multiple of `multiple` from `least` on that is a product of 2, 3 and 5: the fastest.
+
+    Parameters
+    ----------
+    least : int
+        The lower limit.
+    multiple : int
+        What divides the result, itself a product of 2, 3 and 5.
+
+    Returns
+    -------
+    int
+    """
     length = -(-least // multiple) * multiple
     while not has_small_factors(length, (2, 3, 5)):
         length += multiple
@@ -142,7 +203,19 @@ def good_length(least: int, multiple: int = 2) -> int:
 
 
 def has_small_factors(length: int, primes: tuple[int, ...] = (2, 3, 5, 7, 11, 13)) -> bool:
-    """Tell whether `length` is a product of small primes, by default of those for which FFTW has fast code."""
+    """Return whether `length` is a product of small primes, by default of those for which FFTW has fast code.
+
+    Parameters
+    ----------
+    length : int
+        At least 1.
+    primes : tuple of int
+        The primes.
+
+    Returns
+    -------
+    bool
+    """
     for prime in primes:
         while length % prime == 0:
             length //= prime

@@ -122,7 +122,20 @@ def load_last(x, signs, start):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True, forceinline=True)
 def columns_forward(x, signs, plan, work, buffers, first, last):  # type: ignore[no-untyped-def]
-    """Pass 1 over column blocks first..last-1: sign flip, transform down the columns, twiddle."""
+    """Pass 1 over column blocks first..last-1: sign flip, transform down the columns, twiddle.
+
+    Parameters
+    ----------
+    x, signs : array of shape (at most 2 h,)
+        A vector and its sign flips; zeros follow.
+    plan : FourStep
+    work : array of shape (n1, 2 n2 + padding)
+        The result, interleaved.
+    buffers : array
+        Two rows of n1 split vectors.
+    first, last : int
+        The column blocks.
+    """
     n1, row, n2 = work.shape[0], work.shape[1], plan.row_re.shape[0]
     flat = work.reshape(-1)  # a view of a row for every block would cost more than the block
     a, b = buffers[0], buffers[1]
@@ -154,6 +167,17 @@ def rows_multiply(work, spectrum, plan, back, buffers, first, last):  # type: ig
 
     The image of entry k of row k1 is entry n2 - 1 - k of row n1 - k1; in row 0 it is entry n2 - k, for k = 0 the entry
     itself, which is repeated at the end.
+
+    Parameters
+    ----------
+    work, spectrum : array of shape (n1, 2 n2 + padding)
+        From pass 1, overwritten, and that of r.
+    plan, back : FourStep
+        Of the ways there and back.
+    buffers : array
+        Four rows.
+    first, last : int
+        The rows.
     """
     n1, row, n2 = work.shape[0], work.shape[1], plan.row_re.shape[0]
     flat, p = work.reshape(-1), spectrum.reshape(-1)
@@ -211,6 +235,17 @@ def columns_inverse(work, plan, real, buffers, first, last, out, following):  # 
     """Pass 3 over column blocks first..last-1: twiddle, transform back, write to the output, or real parts only.
 
     The vector `following`, which comes next, is brought into the cache meanwhile.
+
+    Parameters
+    ----------
+    work, plan, buffers, first, last
+        See `columns_forward`.
+    real : bool
+        Whether to write real parts only.
+    out : Output
+        Of one row.
+    following : array
+        May be empty.
     """
     n1, row, n2 = work.shape[0], work.shape[1], plan.row_re.shape[0]
     flat = work.reshape(-1)

@@ -81,7 +81,21 @@ class Spectrum(NamedTuple):
 
 @inline
 def multiply_spectrum(spectrum, tables, t, out, add):  # type: ignore[no-untyped-def]
-    """Write Z' to `out`, or add it; A and B are at tables[t:]."""
+    """Write Z' to `out`, or add it; A and B are at tables[t:].
+
+    Parameters
+    ----------
+    spectrum : Spectrum
+        The array that holds Z, interleaved, its first number repeated at the end; where it begins; and h.
+    tables : array
+        The real and imaginary parts of A, then of B, h numbers each.
+    t : int
+        Where they begin.
+    out : array of shape (at least 2 h,)
+        The result, interleaved.
+    add : bool
+        Whether to add to `out`.
+    """
     z, start, half = spectrum
     whole = half // LANES * LANES
     for k in range(0, whole, LANES):

@@ -61,7 +61,23 @@ def row_length(stride: int) -> int:
 
 
 def columns_plan(r: NDArray, signs: NDArray[np.int8], stride: int, dtype: np.dtype) -> ColumnsPlan:
-    """Plan the product with circ(r) for an r of a multiple of `row_length(stride)` numbers."""
+    """Plan the product with circ(r) for an r of a multiple of `row_length(stride)` numbers.
+
+    Parameters
+    ----------
+    r : array of shape (d,)
+        First column of the matrix.
+    signs : int8 array
+        The sign flips of a vector.
+    stride : int
+        The distance of the rows wanted.
+    dtype : dtype
+        Of the vectors.
+
+    Returns
+    -------
+    ColumnsPlan
+    """
     width = row_length(stride)
     rows = len(r) // width
     return ColumnsPlan(
@@ -76,7 +92,20 @@ def columns_plan(r: NDArray, signs: NDArray[np.int8], stride: int, dtype: np.dty
 
 
 def columns_buffers(plan: ColumnsPlan, scratch: Scratch, dtype: np.dtype) -> ColumnsBuffers:
-    """Return this thread's memory for a product."""
+    """Return this thread's memory for a product.
+
+    Parameters
+    ----------
+    plan : ColumnsPlan
+    scratch : Scratch
+        Of this thread.
+    dtype : dtype
+        Of the vectors.
+
+    Returns
+    -------
+    ColumnsBuffers
+    """
     padded = -(-plan.rows // _BATCH) * _BATCH
     columns, pairs = (plan.rows * WIDTH,), plan.outputs // 2
     shapes = (columns, columns, (pairs, 2 * padded), (2 * padded,), (2 * padded * pairs,))
@@ -190,7 +219,18 @@ def _transform_columns(x, plan, column, a, b):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def multiply_columns(X, plan, buffers, out):  # type: ignore[no-untyped-def]
-    """Write every s-th value of the product for each row of X."""
+    """Write every s-th value of the product for each row of X.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        The vectors.
+    plan : ColumnsPlan
+    buffers : ColumnsBuffers
+        Of this thread.
+    out : Output
+        Of n rows.
+    """
     n_pairs, length = buffers.spectra.shape
     spectra, tables = buffers.spectra.reshape(-1), plan.tables.reshape(-1)
     table_length = plan.tables.shape[2]

@@ -48,14 +48,35 @@ class VectorsBuffers(NamedTuple):
 
 
 def vectors_plan(r: NDArray, signs: NDArray[np.int8], stride: int, dtype: np.dtype) -> VectorsPlan:
-    """Plan the product with circ(r) for an r of a multiple of `2 stride` numbers."""
+    """Plan the product with circ(r) for an r of a multiple of `2 stride` numbers.
+
+    Parameters
+    ----------
+    r : array of shape (d,)
+        First column of the matrix.
+    signs : int8 array
+        The sign flips of a vector.
+    stride : int
+        The distance of the rows wanted.
+    dtype : dtype
+        Of the vectors.
+    """
     direct, mirrored = phase_spectra(r, 2 * stride, np.arange(2 * stride), (0, stride))
     tables = np.stack([direct.T.real, direct.T.imag, mirrored.T.real, mirrored.T.imag], axis=-1)
     return VectorsPlan(signs, stride, column_plan(len(direct), dtype.name), tables.astype(dtype).ravel())
 
 
 def vectors_buffers(plan: VectorsPlan, scratch: Scratch, dtype: np.dtype) -> VectorsBuffers:
-    """Return this thread's memory for a product."""
+    """Return this thread's memory for a product.
+
+    Parameters
+    ----------
+    plan : VectorsPlan
+    scratch : Scratch
+        Of this thread.
+    dtype : dtype
+        Of the vectors.
+    """
     rows = plan.columns.rows
     padded = (-(-rows // LANES) * LANES * WIDTH,)
     shapes = ((GROUP, len(plan.signs)), (plan.stride * rows * WIDTH,), (rows * WIDTH,), padded, padded)
@@ -192,7 +213,15 @@ def _multiply_group(X, first, plan, buffers):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def multiply_vectors(X, plan, buffers, out):  # type: ignore[no-untyped-def]
-    """Write every s-th value of the product for each row of X."""
+    """Write every s-th value of the product for each row of X.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    plan : VectorsPlan
+    buffers : VectorsBuffers
+    out : Output
+    """
     full = X.shape[0] // GROUP * GROUP
     for first in range(0, full, GROUP):
         write_group(out, first, _multiply_group(X, first, plan, buffers))

@@ -76,11 +76,27 @@ class ToeplitzBlocks:
         self._scratch = Scratch()
 
     def project(self, Y: NDArray, out: NDArray) -> None:
-        """Write the values of all matrices for each row of Y, of shape (rows, n), to `out`."""
+        """Write the values of all matrices for each row of Y.
+
+        Parameters
+        ----------
+        Y : array of shape (rows, n)
+            The vectors.
+        out : array of shape (rows, number of values)
+            The result.
+        """
         self._multiply(Y, Values(out))
 
     def encode(self, Y: NDArray, out: NDArray[np.uint8]) -> None:
-        """Write the signs of all values for each row of Y, of shape (rows, n), to `out` as packed bits."""
+        """Write the signs of all values for each row of Y as packed bits.
+
+        Parameters
+        ----------
+        Y : array of shape (rows, n)
+            The vectors.
+        out : uint8 array of shape (rows, n_bytes)
+            The result.
+        """
         self._multiply(Y, signs_output(out, int(self._plan.sizes.sum())))
 
     def _multiply(self, Y: NDArray, out: Output) -> None:
@@ -98,7 +114,19 @@ class ToeplitzBlocks:
 
 
 def piece_lengths(n: int, m: int) -> tuple[int, int, int]:
-    """Return the length of a piece of y, the length of its transform, and the number of pieces."""
+    """Return the length of a piece of y, the length of its transform, and the number of pieces.
+
+    Parameters
+    ----------
+    n : int
+        The length of y.
+    m : int
+        The number of rows of the largest matrix.
+
+    Returns
+    -------
+    piece, length, count : int
+    """
     length = good_length(min(_TRANSFORM_ROWS * m, n + m - 1))
     piece = min(n, length - m + 1)
     return piece, length, -(-n // piece)

@@ -21,7 +21,19 @@ _COLUMNS = 512
 
 
 def code_gram(codes: Codes, n_bits: int) -> Gram:
-    """Return the inner products of packed codes taken as -1 and +1: whole numbers, exact."""
+    """Return the inner products of packed codes taken as -1 and +1: whole numbers, exact.
+
+    Parameters
+    ----------
+    codes : uint8 array of shape (n, n_bytes)
+        Packed codes.
+    n_bits : int
+        The code length.
+
+    Returns
+    -------
+    float32 array of shape (n, n)
+    """
     return _mirrored(len(codes), lambda rows, others: inner_products(codes[rows], codes[others], n_bits))
 
 

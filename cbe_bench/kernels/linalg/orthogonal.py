@@ -26,7 +26,21 @@ def polar(matrix: NDArray) -> NDArray:
 
 
 def random_orthonormal(rng: np.random.Generator, shape: tuple[int, int], dtype: DTypeLike) -> NDArray:
-    """Return a matrix whose rows or columns, whichever are fewer, are orthonormal and in no way preferred to others."""
+    """Return a random matrix with orthonormal rows or columns, whichever are fewer, uniformly distributed.
+
+    Parameters
+    ----------
+    rng : Generator
+    shape : tuple of int
+        Of the result.
+    dtype : dtype
+        Of the result.
+
+    Returns
+    -------
+    array
+        Of the given shape.
+    """
     gaussian = rng.standard_normal((max(shape), min(shape))).astype(dtype)
     with blas_threads(1):
         columns, triangle = qr(gaussian, mode="economic", check_finite=False)
@@ -35,7 +49,17 @@ def random_orthonormal(rng: np.random.Generator, shape: tuple[int, int], dtype: 
 
 
 def cross_products(a: NDArray, b: NDArray) -> NDArray:
-    """Return a' b, the sum over the rows of both, on all cores."""
+    """Return a' b, the sum over the rows of both, on all cores.
+
+    Parameters
+    ----------
+    a : array of shape (n, p)
+    b : array of shape (n, q)
+
+    Returns
+    -------
+    array of shape (p, q)
+    """
     out = np.empty((a.shape[1], b.shape[1]), np.result_type(a, b))
     tiles = slices(a.shape[1], _TILE_COLUMNS)
 
@@ -48,7 +72,22 @@ def cross_products(a: NDArray, b: NDArray) -> NDArray:
 
 
 def sum_over_blocks(work: Callable[[slice], NDArray], n: int, size: int) -> NDArray[np.float64]:
-    """Add up `work` of slices of range(n), at most `size` long; slices and order do not depend on the threads."""
+    """Add up `work` of slices of range(n), at most `size` long; slices and order do not depend on the threads.
+
+    Parameters
+    ----------
+    work : callable
+        Given a slice of range(n), returns an array of a fixed shape.
+    n : int
+        The length of the range.
+    size : int
+        The largest length of a slice.
+
+    Returns
+    -------
+    float64 array
+        Of the shape that `work` returns.
+    """
     blocks = slices(n, size)
     total = np.zeros(())
     for first in range(0, len(blocks), BLOCKS_AT_ONCE):

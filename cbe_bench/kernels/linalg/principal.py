@@ -25,6 +25,20 @@ def principal_directions(X: NDArray, count: int) -> tuple[Array, Array]:
     """Return the mean of the rows and up to `count` orthonormal directions of largest variance, largest first.
 
     Directions without variance are left out, so there may be fewer, or none. The largest entry of each is positive.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        The rows.
+    count : int
+        The most directions.
+
+    Returns
+    -------
+    mean : float64 array of shape (d,)
+        The mean of the rows.
+    directions : array of shape (at most count, d)
+        The directions in rows.
     """
     mean = X.mean(axis=0, dtype=np.float64)
     if len(X) < X.shape[1]:
@@ -41,7 +55,22 @@ def principal_directions(X: NDArray, count: int) -> tuple[Array, Array]:
 
 
 def centred_products(X: NDArray, mean: NDArray, directions: NDArray) -> NDArray:
-    """Return (X - mean) directions', on all cores, in the precision of X; no direction is longer than one."""
+    """Return (X - mean) directions', on all cores, in the precision of X; no direction is longer than one.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        The rows.
+    mean : array of shape (d,)
+        Subtracted from each row.
+    directions : array of shape (k, d)
+        Of norm one at most.
+
+    Returns
+    -------
+    array of shape (n, k)
+        In the dtype of X.
+    """
     mean, directions = mean.astype(X.dtype, copy=False), directions.astype(X.dtype, copy=False)
     out = np.empty((len(X), len(directions)), X.dtype)
 

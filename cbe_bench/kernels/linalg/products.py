@@ -44,13 +44,35 @@ def products(a: NDArray, b: NDArray, norm: float | None = None) -> NDArray:
 
 
 def settle_signs(values: NDArray, a: NDArray, b: NDArray, norm: float | None = None) -> None:
-    """Replace the products `values` of rows of a and b that are too near zero for their sign to be certain."""
+    """Recompute float32 products of rows of a and b that are too near zero for their sign to be certain.
+
+    Parameters
+    ----------
+    values : array of shape (n, k)
+        The products, changed in place.
+    a : array of shape (n, d)
+    b : array of shape (k, d)
+    norm : float, optional
+        The largest l2 norm of a row of b; computed if not given.
+    """
     if values.dtype == np.float32 and values.size:
         _settle(values, a, b, np.float32(ROUNDING * (_largest_norm(b) if norm is None else norm)))
 
 
 def near_zero(values: NDArray, margins: NDArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return rows and columns of the values of modulus up to the margin, which broadcasts against them."""
+    """Return rows and columns of the values of modulus up to the margin, which broadcasts against them.
+
+    Parameters
+    ----------
+    values : array of shape (n, k)
+        The values.
+    margins : array
+        The largest modulus, broadcast against the values.
+
+    Returns
+    -------
+    rows, columns : int64 arrays of shape (n_found,)
+    """
     rows, columns = np.nonzero(np.abs(values) <= margins)
     return rows, columns
 
@@ -66,7 +88,21 @@ def squared_norms(rows):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def squared_distances(x, rows, chosen):  # type: ignore[no-untyped-def]
-    """Return the squared l2 distances of x to the chosen rows in double precision, added in a fixed order."""
+    """Return the squared l2 distances of x to the chosen rows in double precision, added in a fixed order.
+
+    Parameters
+    ----------
+    x : array of shape (d,)
+        A vector.
+    rows : array of shape (n, d)
+        The rows to choose from.
+    chosen : int64 array of shape (m,)
+        Row numbers.
+
+    Returns
+    -------
+    float64 array of shape (m,)
+    """
     out = np.empty(len(chosen))
     for i in range(len(chosen)):
         y = rows[chosen[i]]
@@ -85,7 +121,19 @@ def squared_distances(x, rows, chosen):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def paired_products(a, b, rows, columns):  # type: ignore[no-untyped-def]
-    """Return the inner products of the paired rows of a and b in double precision, added in a fixed order."""
+    """Return the inner products of the paired rows of a and b in double precision, added in a fixed order.
+
+    Parameters
+    ----------
+    a : array of shape (n, d)
+    b : array of shape (k, d)
+    rows, columns : int64 array of shape (m,)
+        Row numbers in a and in b of each pair.
+
+    Returns
+    -------
+    float64 array of shape (m,)
+    """
     out = np.empty(len(rows))
     for pair in range(len(rows)):
         out[pair] = _dot(a[rows[pair]], b[columns[pair]])

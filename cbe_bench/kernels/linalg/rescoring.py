@@ -48,7 +48,22 @@ def exact_distances(queries: NDArray, vectors: NDArray, candidates: NDArray[np.i
 
 
 def nearest_first(distances: NDArray, rows: NDArray[np.int64], k: int) -> NDArray[np.int64]:
-    """Return which k columns are the nearest of each row of `distances`, equal ones in order of `rows`."""
+    """Return which k columns are the nearest in each row of `distances`, equal ones in order of `rows`.
+
+    Parameters
+    ----------
+    distances : array of shape (n_queries, m)
+        The distances of the candidates.
+    rows : int64 array of shape (n_queries, m)
+        Their row numbers.
+    k : int
+        Neighbours of each query.
+
+    Returns
+    -------
+    int64 array of shape (n_queries, k)
+        Columns, the nearest first.
+    """
     order: NDArray[np.int64] = np.lexsort((rows, distances), axis=1)[:, :k]
     return order
 
