@@ -1,4 +1,4 @@
-"""Options, and ways to begin and to end, that several verbs share."""
+"""Options, and ways to begin and to end, common to several commands."""
 
 import re
 import shlex

@@ -81,7 +81,7 @@ class SuiteProgress:
             self._status.update(now[: self._console.width - 4].replace("[", "\\["))
 
     def end(self, how: str = "", lines: Sequence[str] = ()) -> None:
-        """Print how the step ended, and lines of it that tell why."""
+        """Print how the step ended, and the lines of it that say why."""
         step, estimate, elapsed = (
             self._steps[self._number - 1],
             self._seconds[self._steps[self._number - 1].name],

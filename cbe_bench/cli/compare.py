@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from cbe_bench.reports.comparison import Comparison
 
 _MOST_NAMED = 20
-"""What is only in one is named up to so many."""
+"""The most names listed of what is only in one."""
 
 
 @click.command(name="compare")

@@ -12,7 +12,7 @@ from typing import Any
 fcntl: Any
 try:
     import fcntl
-except ImportError:  # Windows: runs are not kept apart there
+except ImportError:  # Windows: there is no lock between runs there
     fcntl = None
 CAN_LOCK = fcntl is not None
 

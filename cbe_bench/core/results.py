@@ -57,7 +57,7 @@ class RunMetadata:
 class Row(RunMetadata):
     """What every row has; a kind of experiment adds its spec and its metrics.
 
-    Metrics have defaults, NaN or nothing, which they keep where the cell did not end well.
+    Metrics have defaults, NaN or nothing, which remain where the cell failed.
     """
 
     type: ClassVar[str]

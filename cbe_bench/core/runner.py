@@ -1,9 +1,9 @@
 """Runs the cells of any experiment: what is done already is skipped, every cell that ends becomes a row.
 
 The runner owns keys, resuming, memory limits, time-outs, locks and progress, once for all kinds of experiments. An
-experiment says which cells there are, what some of them share (a *context*, such as a split and its ground truth,
-prepared once for each group of cells), and how a cell is evaluated. Cells may come in stages, where those of a later
-stage depend on the rows of an earlier one.
+experiment says which cells there are, what some of them have in common (a *context*, such as a split and its exact
+neighbours, built once for each group of cells), and how a cell is evaluated. Cells may come in stages, where those of a
+later stage depend on the rows of an earlier one.
 """
 
 import time
@@ -65,7 +65,7 @@ class Cell:
     seconds: float
     """An estimate of the time it takes."""
     group: Hashable = None
-    """Cells of a group share a context."""
+    """Cells of a group have one context."""
 
     @property
     def key(self) -> str:

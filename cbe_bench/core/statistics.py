@@ -1,7 +1,7 @@
 """Confidence intervals: of a mean, of a difference, of a variance, of a proportion.
 
 The interval of a variance rests on the kurtosis, the fourth central moment over the squared variance, so it holds for
-any distribution, not for Gaussian samples alone; it is made on a logarithmic scale, which keeps it positive and covers
+any distribution, not only for Gaussian samples; it is made on a logarithmic scale, which keeps it positive and covers
 better.
 """
 

@@ -72,7 +72,7 @@ def make_split(
     source : str
         What error messages begin with.
     own_queries : int
-        How many of the last rows are meant as queries; queries are then drawn from them alone.
+        How many of the last rows are meant as queries; queries are then drawn only from them.
 
     Returns
     -------

@@ -31,11 +31,11 @@ class DatasetView:
     protocol : Protocol
         How they are prepared.
     seed : int
-        Decides which dimensions are kept and their order.
+        Decides which dimensions are selected and their order.
     n_dims : int or None
-        Keep this many random dimensions; None keeps all.
+        Select this many random dimensions; None selects all.
     cache_bytes : int
-        Memory for prepared rows that need not be read again: the database if there is room for it, else the learning
+        Memory for prepared rows that need not be read again: the database if it fits, else the training
         set, else nothing.
     block_rows : int or None
         Rows of a block; by default as many as make 128 MiB.
@@ -131,7 +131,7 @@ class DatasetView:
         return self._all_labels
 
     def _training_positions(self, n_rows: int | None) -> NDArray[np.int64]:
-        """Return which rows of the database are learned from, in their order."""
+        """Return which rows of the database are the training set, in their order."""
         pool = self.split.train_positions
         if n_rows is None or n_rows >= len(pool):
             return pool

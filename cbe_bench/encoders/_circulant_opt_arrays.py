@@ -1,7 +1,7 @@
 """What learning a circulant matrix needs to know of data that another library holds; see `_circulant_opt_statistics`.
 
 Transforms and the sums over a block of rows run on the device of the data, in single precision; the O(d) sums of a
-block are added up on the host, in double. Blocks depend on the shape of the data alone.
+block are added up on the host, in double. Blocks depend only on the shape of the data.
 """
 
 from collections.abc import Callable

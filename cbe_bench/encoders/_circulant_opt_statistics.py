@@ -12,7 +12,7 @@ transforms, and the state is O(d). The spectra of the first rows, as many as a f
 cached from the first pass to the next: those rows cost two.
 
 Transforms and the sums over a block of some dozens of rows are in single precision, the sums over blocks in double.
-Blocks, whose size depends on d alone, are added up in their order, so that the result is the same whatever the number
+Blocks, whose size depends only on d, are added up in their order, so that the result is the same whatever the number
 of threads.
 """
 
@@ -168,7 +168,7 @@ class CirculantStatistics:
 
 
 def _blocks(n_rows: int, d: int) -> list[slice]:
-    """Cut rows into blocks: even numbers of rows, decided by d alone."""
+    """Cut rows into blocks: even numbers of rows, decided only by d."""
     size = min(max(_BLOCK_ROWS, _LEAST_VALUES // d), max(2, _MOST_VALUES // d)) // 2 * 2
     return [slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]
 

@@ -22,7 +22,7 @@ from cbe_bench.kernels.simd.calls import take
 from cbe_bench.kernels.simd.vector import LANES, Vector, inline, load, store
 
 _FEW = 4
-"""Up to so many vectors are faster one by one."""
+"""The most vectors that are faster one by one."""
 _TERMS = 8
 """Entries of a row added up at once."""
 _CACHED_COLUMNS = 1 << 12
@@ -131,7 +131,7 @@ def _term(total, matrix, e, y):  # type: ignore[no-untyped-def]
 
 @inline
 def _add_eight(total, matrix, e, y):  # type: ignore[no-untyped-def]
-    """Return the total with eight terms added: four sums at a time, because one alone would wait for itself."""
+    """Return the total with eight terms added: four sums at a time, because a single one would wait for itself."""
     a, b = total + _term(total, matrix, e, y), _term(total, matrix, e + 1, y)
     c, d = _term(total, matrix, e + 2, y), _term(total, matrix, e + 3, y)
     a, b = a + _term(total, matrix, e + 4, y), b + _term(total, matrix, e + 5, y)

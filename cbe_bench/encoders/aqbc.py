@@ -4,7 +4,7 @@ Of all non-zero b, the one with the largest b.v / |b|, for v = R' x, takes the s
 maximises (v_1 + .. + v_s) / sqrt(s). At the maximum every chosen value is above half the mean of the chosen ones and
 every other below it: adding u to s values of sum S pays off if u > S (sqrt(1 + 1/s) - 1), keeping u if
 u > S (1 - sqrt(1 - 1/s)), and S / 2s lies between. So the code is the sign of v less half that mean. (Where no value is
-positive, the largest alone is taken.)
+positive, only the largest is taken.)
 
 Learning raises sum_i (b_i / |b_i|).(R' x_i), over the codes and over R with R' R = I, alternately, each exactly:
 R = polar(X' (b_i / |b_i|)). Meant for data without negative values, such as counts, compared by angle.

@@ -34,7 +34,7 @@ __all__ = ["ENCODE_VALUES", "N_TRAIN", "Encoder", "child_rng", "register", "seed
 N_TRAIN = 10_000
 """Rows of a training set as large as the paper's."""
 ENCODE_VALUES = 1 << 23
-"""Real values held at once while encoding: 32 MiB in single precision."""
+"""Real values in memory at once while encoding: 32 MiB in single precision."""
 _SHAPE_ROWS = 1024
 """Rows that an untrained method checks at most; it needs no more than their number of features."""
 
@@ -75,7 +75,7 @@ class Encoder(DeviceEncoder, SingleEncoder, ClassNamePrefixFeaturesOutMixin, Tra
 
     @abstractmethod
     def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
-        """Learn or draw the parameters, decided by X, y and `rng` alone.
+        """Learn or draw the parameters, decided only by X, y and `rng`.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class Encoder(DeviceEncoder, SingleEncoder, ClassNamePrefixFeaturesOutMixin, Tra
         Parameters
         ----------
         X : array-like of shape (n, d)
-            The training set. An untrained method uses its shape alone.
+            The training set. An untrained method uses only its shape.
         y : array-like of shape (n,), optional
             Labels of the rows, for methods that use them.
 
@@ -289,7 +289,7 @@ class Encoder(DeviceEncoder, SingleEncoder, ClassNamePrefixFeaturesOutMixin, Tra
         return {name: value for name, value in vars(self).items() if name.endswith("_") and name[0] != "_"}
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that codes are int8 whatever the input is."""
+        """Declare to scikit-learn that codes are int8 whatever the input is."""
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []
         return tags

@@ -6,7 +6,7 @@ share a row of Z.
 
 Learned, R1 and R2 have orthonormal columns and agree with their own codes as far as they can: of
 sum_i trace(B_i' R1' Z_i R2) each of B_i = sign(R1' Z_i R2), R2 = polar(sum Z_i' R1 B_i) and
-R1 = polar(sum Z_i R2 B_i') is the maximum while the others are held, so it never falls. Learning is in double
+R1 = polar(sum Z_i R2 B_i') is the maximum with the others fixed, so it never falls. Learning is in double
 precision: a sign that rounding flips would change all that follows.
 """
 
@@ -67,7 +67,7 @@ class _DeviceState(NamedTuple):
 
 
 def _left_first(R1: Array, R2: Array) -> bool:
-    """Tell whether (R1 Z) R2 takes fewer operations than R1 (Z R2)."""
+    """Return whether (R1 Z) R2 takes fewer operations than R1 (Z R2)."""
     (c1, d1), (d2, c2) = R1.shape, R2.shape
     return bool(c1 * d2 * (d1 + c2) <= d1 * c2 * (d2 + c1))
 

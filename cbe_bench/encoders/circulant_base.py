@@ -1,4 +1,4 @@
-"""What circulant embeddings share: sign(circ(r) D x), however r comes about.
+"""What circulant embeddings have in common: sign(circ(r) D x), however r comes about.
 
 circ(r) is the d x d matrix whose columns are the rotations of r and D a diagonal of random signs. The product
 is a circular convolution, so a code costs O(d log d) time and O(d) memory where a full matrix costs O(d k).

@@ -164,7 +164,7 @@ class CBEOpt(CirculantEncoder):
         self._learn(Training(X.shape, magnitude, pairs, statistics), rng)
 
     def _pairs(self, y: Any, n_rows: int, rng: np.random.Generator) -> Pairs | None:
-        """Return the pairs to learn from, given or drawn; None if they have no weight."""
+        """Return the training pairs, given or drawn; None if they have no weight."""
         if self.mu == 0:
             return None
         if isinstance(y, _Given):

@@ -202,6 +202,15 @@ def takes_device_arrays(cls: type) -> bool:
 def check_array(encoder: "Encoder", xp: Namespace, X: Array) -> Array:
     """Return X as float32 or float64, in a precision in which its products neither overflow nor vanish.
 
+    Parameters
+    ----------
+    encoder : Encoder
+        Names the method in messages.
+    xp : module
+        The namespace of the library of X.
+    X : array of shape (n, d)
+        The vectors.
+
     Raises
     ------
     InputError

@@ -24,7 +24,7 @@ from cbe_bench.kernels.parallel import slices
 _ROWS_PER_BIT = 1.3
 """Values of the transform for each bit, unless asked for otherwise."""
 _VALUES = 1 << 22
-"""Values of the transform held at once while encoding."""
+"""Values of the transform in memory at once while encoding."""
 
 
 @register("fbe")
@@ -36,7 +36,7 @@ class FBE(Encoder):
     n_bits : int or None
         Bits of a code; None means as many as there are features.
     n_rows : int or None
-        Rows of the Walsh-Hadamard matrix that are kept; None means 1.3 for each bit, or all where there are fewer.
+        Rows of the Walsh-Hadamard matrix that are used; None means 1.3 for each bit, or all where there are fewer.
     blocks : int
         Blocks of bits, as even as possible; no more than there are bits.
     random_state : int, RandomState or None
@@ -72,7 +72,7 @@ class FBE(Encoder):
             raise InputError(f"{self.name}: blocks = {self.blocks!r}; it must be a positive integer")
 
     def rows(self, n_features: int) -> int:
-        """Return how many values of the transform are kept."""
+        """Return how many values of the transform are used."""
         return int(self.n_rows or min(np.ceil(_ROWS_PER_BIT * self.bits(n_features)), padded_length(n_features)))
 
     def block_sizes(self, n_features: int) -> NDArray[np.int64]:

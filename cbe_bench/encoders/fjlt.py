@@ -1,7 +1,7 @@
 """The fast Johnson-Lindenstrauss transform: sign(P H D x), P a sparse Gaussian matrix.
 
 H D spreads the energy of a vector over all its d' places (d' the next power of two), so that a row of P that looks at
-a small share of them sees a fair sample. P costs density * k * d' operations and memory: only a low density is fast.
+a small fraction of them sees a fair sample. P costs density * k * d' operations and memory: only a low density is fast.
 Its rows are drawn in tiles, each from its own seed: the code of fewer bits begins the code of more.
 """
 
@@ -34,7 +34,7 @@ class FJLT(Encoder):
     n_bits : int or None
         Bits of a code; None means as many as there are features.
     density : float
-        Share of the places in a row of P that are not zero: as many in every row, one at least.
+        Fraction of the places in a row of P that are not zero: as many in every row, one at least.
     random_state : int, RandomState or None
         Decides the signs and P.
 

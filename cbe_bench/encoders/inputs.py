@@ -1,6 +1,6 @@
 """Rows as encoders take them: finite, in C order, in single or double precision, of a magnitude that cannot overflow.
 
-Single precision has room for sums of products of numbers around one, not of numbers around 1e30: rows whose largest
+Single precision can hold sums of products of numbers around one, not of numbers around 1e30: rows whose largest
 magnitude is far from one are computed in double precision. Numbers that are out of reach there too are an error.
 """
 
@@ -53,7 +53,7 @@ def check_rows(encoder: Any, X: Any, *, reset: bool) -> NDArray:
 
 
 def in_slices(X: Any) -> list[slice] | None:
-    """Return slices in which rows of another type are converted, so that they are never all held twice."""
+    """Return slices in which rows of another type are converted, so that they are never all in memory twice."""
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype not in FLOATS and X.size > _SLICE_VALUES:
         return slices(len(X), max(1, _SLICE_VALUES // X.shape[1]))
     return None
@@ -112,7 +112,7 @@ def out_of_reach(name: str, magnitude: float) -> InputError:
 
 
 def _in_reach(X: NDArray, magnitude: float, name: str) -> NDArray:
-    """Return X, or X in double precision where single has no room for its products."""
+    """Return X, or X in double precision where its products overflow or vanish in single."""
     for dtype in FLOATS:
         if X.dtype.itemsize <= dtype.itemsize and fits_precision(magnitude, dtype):
             return X.astype(dtype, copy=False)

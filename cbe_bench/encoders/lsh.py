@@ -1,7 +1,7 @@
 """Locality-sensitive hashing by random hyperplanes: sign(A x), A a full k x d Gaussian matrix.
 
 The unstructured method the others are measured against. A costs 4 k d bytes (2.6 GB at k = d = 25,600), so its
-rows are drawn in tiles, each from its own seed: the matrix is the same whether it is kept or made anew for every
+rows are drawn in tiles, each from its own seed: the matrix is the same whether it is cached or drawn again for every
 batch, and the code of fewer bits begins the code of more. Signs are settled in double precision where single precision
 leaves them open (`kernels.linalg.products`), so codes do not depend on batches, groups, threads or the processor.
 """
@@ -24,11 +24,11 @@ from cbe_bench.kernels.random import fill_gaussian
 _TILE_BITS = 128
 """Rows of A drawn from one seed."""
 _STORE_FRACTION = 0.25
-"""Fraction of the memory limit up to which A is kept without being asked to."""
+"""Fraction of the memory limit up to which A is cached by default."""
 _GROUP_BYTES = 1 << 28
-"""Bytes of A made at once when it is not kept."""
+"""Bytes of A drawn at once when it is not cached."""
 _VALUES = 1 << 24
-"""Real values held at once while encoding."""
+"""Real values in memory at once while encoding."""
 _LEAST_ROWS, _MOST_ROWS = 128, 1024
 """Rows of X in one product: enough of them to be worth a thread, few enough to stay in cache."""
 
@@ -42,7 +42,7 @@ class LSH(Encoder):
     n_bits : int or None
         Bits of a code; None means as many as there are features.
     store : bool or None
-        Keep the matrix (True), draw it anew for every batch (False), or keep it if it takes
+        Cache the matrix (True), draw it again for every batch (False), or cache it if it takes
         at most a quarter of the memory limit of its `resources` (None).
         The codes are the same.
     random_state : int, RandomState or None
@@ -53,7 +53,7 @@ class LSH(Encoder):
     seed_ : int
         What the matrix is drawn from.
     matrix_ : float32 array of shape (n_bits rounded up to whole tiles, d)
-        The matrix, if it is kept.
+        The matrix, if it is cached.
     """
 
     good_for = "a baseline with guarantees: independent bits of a dense matrix; slow for long vectors"
@@ -75,7 +75,7 @@ class LSH(Encoder):
             raise InputError(f"{self.name}: store = {self.store!r}; allowed: True, False, None")
 
     def warm_up(self, X: NDArray) -> None:
-        """Do nothing: nothing is built by a first call, and a matrix that is not kept would be drawn for it."""
+        """Do nothing: nothing is built by a first call, and a matrix that is not cached would be drawn for it."""
 
     def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
         self.seed_ = seed_of(rng)
@@ -123,7 +123,7 @@ class LSH(Encoder):
         return out
 
     def _encode(self, X: NDArray) -> Codes:
-        """Encode group by group, so that a matrix that is not kept is drawn once for all of X."""
+        """Encode group by group, so that a matrix that is not cached is drawn once for all of X."""
         codes = np.empty((len(X), code_bytes(self.n_bits_)), np.uint8)
         for first, rows in self._groups():
             bits = min(len(rows), self.n_bits_ - first)
@@ -134,7 +134,7 @@ class LSH(Encoder):
         return codes
 
     def _device_state(self, place: Place) -> list[Array]:
-        """Return the matrix in groups of rows, each drawn on the host and copied: all are kept, whatever `store` is."""
+        """Return the matrix in groups of rows, each drawn on the host and copied: all are cached for any `store`."""
         return [place.put(rows[: self.n_bits_ - first]) for first, rows in self._groups()]
 
     def _project_array(self, xp: Namespace, X: Array, state: list[Array]) -> Array:
@@ -143,7 +143,7 @@ class LSH(Encoder):
 
     @staticmethod
     def _multiply(X: NDArray, rows: NDArray[np.float32], out: NDArray) -> None:
-        """Write the products with the first rows, as many as there is room for."""
+        """Write the products with the first rows, as many as the output array has columns."""
         rows = rows[: out.shape[1]].astype(X.dtype, copy=False)
         norm = np.sqrt(X.shape[1]) + 8  # no row is longer: its squared norm is chi-square with d degrees of freedom
         if len(X) == 1:  # BLAS may use all threads for a matrix-vector product

@@ -21,7 +21,7 @@ from cbe_bench.kernels.linalg.principal import centred_products, principal_direc
 from cbe_bench.kernels.parallel import slices
 
 _VALUES = 1 << 23
-"""Principal components held at once while encoding."""
+"""Principal components in memory at once while encoding."""
 
 
 class PrincipalComponents(Wrapper):

@@ -1,6 +1,6 @@
 """Hadamard pre-conditioning: any encoder, of x -> H D x instead of x.
 
-Structured projections do well on vectors whose energy is spread over all their features and less well on peaky ones.
+Structured projections do well on vectors whose energy is distributed over all features and less well on peaky ones.
 Random signs D and a Walsh-Hadamard matrix H, scaled to a rotation, preserve all angles and flatten any vector. The
 transform needs a power of two: vectors are padded with zeros, or, without padding, cut into blocks of the largest
 power of two that divides their length (25,600 features: 25 blocks of 1,024), each with a transform of its own.
@@ -29,11 +29,11 @@ from cbe_bench.kernels.parallel import slices
 
 PRECONDITIONS = ("hadamard", "hadamard-blocks")
 _VALUES = 1 << 24
-"""Values of transformed vectors held at once while encoding."""
+"""Values of transformed vectors in memory at once while encoding."""
 
 
 class Preconditioned(Wrapper):
-    """An encoder of vectors that a random rotation has flattened: their energy is spread over all features.
+    """An encoder of vectors that a random rotation has flattened: their energy is distributed over all features.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ from cbe_bench.kernels.ranking import lowest
 ROTATIONS = ("circulant", "hadamard", "dense")
 METRICS = ("ip", "l2")
 _VALUES = 1 << 22
-"""Rotated values held at once while encoding."""
+"""Rotated values in memory at once while encoding."""
 _ROTATION = "rotation_."
 """What the names of the rotation's state begin with where they stand among those of the whole."""
 _COSINE_ROWS = 1024
@@ -65,7 +65,7 @@ class RaBitQ(BaseEstimator):
     n_components : int or None
         Principal components that are coded, at the expense of the others; None means all dimensions, and no PCA.
     query_bits : {4, 8} or None
-        Round rotated queries to so many bits a dimension, so that scoring counts common bits; None scores real numbers.
+        Round rotated queries to this many bits per dimension, so scoring counts common bits; None scores real numbers.
     random_state : int, RandomState or None
         Decides the rotation, and how queries are rounded.
 

@@ -10,7 +10,7 @@ from cbe_bench.kernels.bits import Codes
 from cbe_bench.kernels.parallel import slices
 
 _VALUES = 1 << 22
-"""Values of grid points held at once."""
+"""Values of grid points in memory at once."""
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 Its member `__head__` is JSON: the method, its parameters, and what of its state is no array. `__sha256__` is the
 checksum of everything else. A file that was changed in any way is refused in one line. Since a checksum can be made to
-fit, every array is also held against what its method declares (`Encoder._state_fields`) before compiled code sees it,
-and no more is read than the file holds.
+fit, every array is also checked against what its method declares (`Encoder._state_fields`) before compiled code sees
+it, and no more is read than the file holds.
 """
 
 import hashlib

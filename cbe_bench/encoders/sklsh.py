@@ -1,7 +1,7 @@
 """Shift-invariant kernel hashing: random cosine features, compared with random thresholds.
 
 Bit = [cos(w.x + b) + t >= 0] with w ~ N(0, gamma I), b ~ U[0, 2 pi] and t ~ U[-1, 1]. The expected Hamming distance is
-a function of the Gaussian kernel exp(-gamma |x - y|^2 / 2) alone, so gamma says which distances the code resolves: by
+a function only of the Gaussian kernel exp(-gamma |x - y|^2 / 2), so gamma says which distances the code resolves: by
 default the square of one over the mean distance of nearest neighbours. Bits are drawn in tiles, each from its own
 seed: the code of fewer bits begins the code of more.
 """

@@ -24,7 +24,7 @@ THRESHOLDS = ("zero", "median")
 _MEDIAN_VALUES = 1 << 27
 """Projections that medians are taken of, at most: those of some rows of a training set that has more."""
 _ENCODE_VALUES = 1 << 21
-"""Values of centred rows held at once while encoding."""
+"""Values of centred rows in memory at once while encoding."""
 
 
 class Thresholded(Wrapper):

@@ -1,4 +1,4 @@
-"""What steps around an encoder share: an encoder of transformed vectors, or with changed thresholds, is an encoder."""
+"""The base of steps around an encoder: an encoder of transformed vectors, or with changed thresholds, is an encoder."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -42,7 +42,7 @@ class Measurement(NamedTuple):
     """A value that runs can be compared by, with its interval of noise."""
 
     subject: str
-    """What was measured: the method and what tells its cells apart, seeds aside."""
+    """What was measured: the method and what distinguishes its cells, seeds aside."""
     metric: str
     value: float
     low: float

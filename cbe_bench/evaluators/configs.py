@@ -1,4 +1,4 @@
-"""Configurations that several kinds of experiments share: on features, and with a list of encoders."""
+"""Configurations common to several kinds of experiments: on features, and with a list of encoders."""
 
 import json
 from collections.abc import Iterable
@@ -59,7 +59,7 @@ class FeaturesConfig(BaseConfig):
         raise NotImplementedError
 
     def rows_used(self, n_classes: int) -> int:
-        """Return how many rows of a file with so many classes the experiment takes."""
+        """Return how many rows of a file with this many classes the experiment takes."""
         return self.rows_needed
 
     def problems(self) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""Rows of features that an experiment reads: checked before it begins, and kept in memory where they fit."""
+"""Rows of features that an experiment reads: checked before it begins, and cached in memory where they fit."""
 
 import numpy as np
 from numpy.typing import NDArray

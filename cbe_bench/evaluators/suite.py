@@ -1,6 +1,6 @@
 """The whole suite: the data it needs, each experiment, the claims and the page, as steps.
 
-Every step is a command of its own: memory is given back between them, a step that fails leaves the others alone, and
+Every step is a command of its own: memory is given back between them, a step that fails does not stop the others, and
 each resumes when it is started again.
 """
 
@@ -105,7 +105,7 @@ def _data_steps(settings: Sequence[BaseConfig], scale: str) -> Iterator[Step]:
 
 
 def _has_rows(file: Path, wanted: int) -> bool:
-    """Return whether a file exists with enough rows, or is one that this suite did not build and must leave alone."""
+    """Return whether a file exists with enough rows, or is one that this suite did not build and must not replace."""
     if not file.exists():
         return False
     try:

@@ -1,4 +1,4 @@
-"""Times that can be trusted: warmed up, calibrated, candidates interleaved, every sample kept.
+"""Times that can be trusted: warmed up, calibrated, candidates interleaved, every sample stored.
 
 On a shared machine speed wanders by the second. Interleaved candidates see the same noise, so their ratios hold even
 where their times do not.

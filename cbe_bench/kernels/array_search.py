@@ -2,7 +2,7 @@
 
 Signs are multiplied as real numbers, the one operation that every device does well: the inner product of codes taken
 as -1 and +1 is their length less twice their Hamming distance, exact in single precision below 2^24 bits. Blocks pass
-by in row order, and what is kept is sorted by a stable sort: equal distances stay in the order of rows.
+by in row order, and the best so far are sorted by a stable sort: equal distances stay in the order of rows.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from cbe_bench.kernels.parallel import slices
 _QUERIES = 1 << 10
 """Queries compared at once."""
 _VALUES = 1 << 24
-"""Distances, or unpacked signs, held at once."""
+"""Distances, or unpacked signs, in memory at once."""
 _BYTES = 1 << 18
 """Bytes of codes multiplied at once: their bits are counted exactly."""
 
@@ -109,7 +109,7 @@ def nearest(
     k : int
         Neighbours wanted.
     width : int
-        Numbers that are held for each row of the database.
+        Numbers in memory for each row of the database.
     """
     (n_queries, n_codes), device = (array.shape[0] for array in arrays), array_api_compat.device(arrays[1])
     if not 1 <= k <= n_codes:

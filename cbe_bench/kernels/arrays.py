@@ -54,7 +54,7 @@ class Place(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What tells this place from others."""
+        """What distinguishes this place from others."""
         return self.library, str(self.device), self.dtype
 
     @property

@@ -1,7 +1,7 @@
 """Asymmetric scores: inner products of real queries with packed codes taken as -1 and +1, exact whole numbers.
 
 The values of a query are rounded to multiples of a step, a power of two between k / 2^31 and k / 2^30 of the largest
-of them for codes of k bits. Scores are then sums of integers below 2^31, a function of query and code alone: they do
+of them for codes of k bits. Scores are then sums of integers below 2^31, a function of only query and code: they do
 not depend on the order of summation, on blocks, threads or processor, and equal codes have equal scores. For values
 without a preferred direction the rounding changes a score by about 7e-10 k times its standard deviation over codes.
 

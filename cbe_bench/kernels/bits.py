@@ -69,7 +69,17 @@ def prefix(codes: Codes, n_bits: int) -> Codes:
 
 @inline
 def sign_word(u, v):  # type: ignore[no-untyped-def]
-    """Return the signs of two vectors as a word of 32 bits, for compiled code."""
+    """Return the signs of two vectors as a word of 32 bits, for compiled code.
+
+    Parameters
+    ----------
+    u, v : vector of 16 values
+        U gives the lower bits.
+
+    Returns
+    -------
+    uint32
+    """
     return np.uint32(sign_bits(u)) | (np.uint32(sign_bits(v)) << np.uint32(LANES))
 
 

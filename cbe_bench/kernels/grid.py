@@ -49,7 +49,19 @@ def plane_sums(planes: Codes) -> NDArray[np.int64]:
 
 
 def real_products(planes: Codes, W: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return <c, w> for all rows w of W, of shape (queries, d), and all codes; equal codes have equal products."""
+    """Return <c, w> for all queries w and all codes c; equal codes have equal products.
+
+    Parameters
+    ----------
+    planes : uint8 array of shape (n, bits, n_bytes)
+        The bit planes of the codes, the lowest bit first.
+    W : float32 array of shape (n_queries, d)
+        The queries.
+
+    Returns
+    -------
+    float32 array of shape (n_queries, n)
+    """
     out = np.empty((len(W), len(planes)), np.float32)
     padded = np.zeros((len(W), 8 * planes.shape[2]), np.float32)
     padded[:, : W.shape[1]] = W
@@ -64,7 +76,19 @@ def real_products(planes: Codes, W: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def integer_products(planes: Codes, query_planes: Codes) -> NDArray[np.int64]:
-    """Return <c, q> for integer queries in bit planes, of shape (queries, bits, bytes), by counting common ones."""
+    """Return <c, q> for all integer queries q and all codes c, by counting common ones.
+
+    Parameters
+    ----------
+    planes : uint8 array of shape (n, bits, n_bytes)
+        The bit planes of the codes, the lowest bit first.
+    query_planes : uint8 array of shape (n_queries, query bits, n_bytes)
+        Those of the queries.
+
+    Returns
+    -------
+    int64 array of shape (n_queries, n)
+    """
     out = np.empty((len(query_planes), len(planes)), np.int64)
     words, query_words = _as_words(planes), _as_words(query_planes)
 

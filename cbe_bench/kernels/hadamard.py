@@ -36,7 +36,7 @@ def fwht(X: NDArray, signs: NDArray[np.int8] | None = None, block: int | None = 
     signs : int8 array of shape (length,)
         The sign flips; none by default.
     block : int
-        Transform each block of so many numbers of a row by itself: a power of two that divides the length. By default
+        Transform each block of this many numbers of a row by itself: a power of two that divides the length. By default
         the whole row, whose length must be a power of two.
     """
     if X.ndim != 2 or not X.flags.c_contiguous or X.dtype not in (np.float32, np.float64):

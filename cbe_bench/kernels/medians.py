@@ -21,7 +21,20 @@ _CACHED_BYTES = 1 << 18
 
 
 def cut_codes(codes: Codes, blocks: list[slice]) -> Blocks:
-    """Cut packed codes into blocks of bits."""
+    """Cut packed codes into blocks of bits.
+
+    Parameters
+    ----------
+    codes : uint8 array of shape (n, n_bytes)
+        Packed codes.
+    blocks : list of slice
+        The bits of each block.
+
+    Returns
+    -------
+    uint64 array of shape (n, n_blocks, n_words)
+        Padded by zeros.
+    """
     words = max(-(-(block.stop - block.start) // 64) for block in blocks)
     cut = np.zeros((len(codes), len(blocks), 8 * words), np.uint8)
     for part in slices(len(codes), max(1, _UNPACKED_BITS // (8 * codes.shape[1]))):
@@ -38,7 +51,15 @@ def most_median(blocks: list[slice]) -> int:
 
 
 def add_median_counts(queries: Blocks, database: Blocks, counts: NDArray[np.int64]) -> None:
-    """Add, for each query, how many database codes lie at each doubled median distance 0, 1, 2, ..."""
+    """Add, for each query, how many database codes lie at each doubled median distance 0, 1, 2, ...
+
+    Parameters
+    ----------
+    queries, database : uint64 array of shape (n, n_blocks, n_words)
+        From `cut_codes`.
+    counts : int64 array of shape (n_queries, n_distances)
+        Added to in place.
+    """
     step = max(1, _CACHED_BYTES // database[:1].nbytes)
 
     def work(part: slice) -> None:
@@ -48,7 +69,18 @@ def add_median_counts(queries: Blocks, database: Blocks, counts: NDArray[np.int6
 
 
 def paired_medians(queries: Blocks, codes: Blocks) -> NDArray[np.int64]:
-    """Doubled median distance of each code to the query it broadcasts against."""
+    """Return the doubled median distance of each code to the query it broadcasts against.
+
+    Parameters
+    ----------
+    queries, codes : uint64 array of shape (..., n_blocks, n_words)
+        From `cut_codes`.
+
+    Returns
+    -------
+    int64 array
+        Of the broadcast shape, without the last two axes.
+    """
     distances = np.bitwise_count(queries ^ codes).sum(axis=-1, dtype=np.int64)
     return (2 * np.median(distances, axis=-1)).astype(np.int64)
 

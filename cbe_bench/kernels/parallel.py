@@ -1,6 +1,6 @@
 """All cores, one way: our own threads over slices of rows, each calling code that releases the interpreter.
 
-BLAS is held to one thread meanwhile. That keeps cores from being fought over and, since a product of fixed
+BLAS is limited to one thread meanwhile. That keeps cores from being fought over and, since a product of fixed
 shape on one thread always adds in the same order, makes results independent of the number of threads.
 """
 
@@ -31,7 +31,7 @@ def thread_count() -> int:
 def threads(count: int | None) -> Iterator[None]:
     """Run a block of code with this many threads in its kernels; None leaves the number as it is.
 
-    The number holds for this block alone: not for other threads of the program, nor for what they call.
+    The number applies only to this block: not for other threads of the program, nor for what they call.
     """
     if count is None:
         yield
@@ -45,14 +45,14 @@ def threads(count: int | None) -> Iterator[None]:
 
 @contextmanager
 def blas_threads(count: int) -> Iterator[None]:
-    """Run a block of code with BLAS, and whatever else keeps threads of its own, held to this many."""
+    """Run a block of code with BLAS, and other libraries with threads of their own, limited to this many."""
     with _controller().limit(limits=count):
         yield
 
 
 @contextmanager
 def pinned(count: int) -> Iterator[None]:
-    """Run a block of code on the last `count` cores this process may use; elsewhere than on Linux, on any."""
+    """Run a block of code on the last `count` cores this process may use; on systems other than Linux, on any."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return

@@ -24,7 +24,7 @@ _LEAST, _MOST = (np.uint32((127 + sign * SINGLE_EXPONENT) << 23) for sign in (-1
 
 @inline
 def suits_single(x):  # type: ignore[no-untyped-def]
-    """Tell whether a contiguous float32 vector is finite, and zero or of a magnitude that cannot overflow."""
+    """Return whether a contiguous float32 vector is finite, and zero or of a magnitude that cannot overflow."""
     bits = x.view(np.uint32)
     largest = np.uint32(0)
     for i in range(bits.shape[0]):
@@ -34,5 +34,5 @@ def suits_single(x):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def is_suitable(x):  # type: ignore[no-untyped-def]
-    """Tell the same, to be called from Python."""
+    """Return the same, to be called from Python."""
     return suits_single(x)

@@ -1,6 +1,6 @@
 """What to use for data like these: for each code length the best method, what is level with it, what is fastest.
 
-Methods of one seed share its split, so they are compared seed by seed: one is level with the best where the 95%
+Methods of one seed use the same split, so they are compared seed by seed: one is level with the best where the 95%
 interval of their mean difference over seeds reaches zero, or where there is one seed only and no interval. The noise
 is pooled over the methods at a code length.
 """
@@ -148,7 +148,7 @@ class Summary:
     seeds: int
     depth: int
     best: list[tuple[str, int]]
-    """Methods that are the best or level with it, and at how many code lengths; of one seed the best alone."""
+    """Methods that are the best or level with it, and at how many code lengths; of one seed only the best."""
     untrained: list[tuple[str, int]]
     """The same among untrained methods."""
     fastest: list[tuple[str, int]]

@@ -1,6 +1,6 @@
 """Blocks of rows as units of work: what is read, encoded and stored at once, here or on other machines.
 
-What a block holds is decided by the shape of the file alone. Encoding it needs nothing but the task and its number, so
+What a block holds depends only on the shape of the file. Encoding it needs nothing but the task and its number, so
 that a block may be encoded anywhere, twice, or again after a failure, with the same result.
 """
 

@@ -1,8 +1,8 @@
 """Where blocks of work are done: in this process, or on a Dask cluster of several machines.
 
 A block goes to one worker, which uses one thread for its kernels, FFTs and BLAS; the task, with its encoder or its
-queries, is sent once. Results come back to this process, which alone writes: what a lost worker had not returned is
-computed again by another, with the same result.
+queries, is sent once. Results come back to this process, the only one that writes: what a lost worker had not
+returned is computed again by another, with the same result.
 """
 
 import logging

@@ -1,6 +1,6 @@
 """Files of binary codes, ``codes.cbe.h5``: version 1 of the format.
 
-An HDF5 file that h5py alone can read; nothing in it is compressed and nothing in it is code.
+An HDF5 file that h5py can read without this package; nothing in it is compressed and nothing in it is code.
 
 Attributes of the file
     format       "cbe-bench codes"

@@ -179,7 +179,7 @@ class CodeIndex:
         Parameters
         ----------
         kind : {"IndexBinaryFlat", "IndexBinaryHNSW", "IndexBinaryIVF"}
-            The index. faiss stores codes of its own: they are handed over block by block, never held twice.
+            The index. faiss stores codes of its own: they are handed over block by block, never in memory twice.
         **settings
             `links` of HNSW (32), `lists` of IVF (the root of the number of codes).
         """

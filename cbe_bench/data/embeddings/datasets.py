@@ -1,6 +1,6 @@
 """Embeddings: vectors of a model that others ran, read from an archive as they are.
 
-Values are kept in single precision, the precision every reader gives; a hash over them says that they are those of
+Values are stored in single precision, the precision every reader gives; a hash over them says that they are those of
 the original.
 """
 

@@ -1,4 +1,4 @@
-"""What the readers share: one place where malformed content becomes one line, and arrays mapped from a file."""
+"""What the readers have in common: where malformed content becomes one line, and arrays mapped from a file."""
 
 import hashlib
 import mmap

@@ -48,7 +48,7 @@ _KINDS = ("user", "real", "synthetic")
 
 @reader(".h5", ".hdf5", has_parts=True)
 def open_hdf5(path: Path, name: str | None = None, part: str | None = None) -> "HDF5Features":
-    """Open a file in whichever of the layouts it has."""
+    """Open a file in any of the layouts."""
     with open_file(path) as file, readable(path, "cannot be read as HDF5"):
         found = set(names(file))
         is_sparse = "features" in found and isinstance(find(file, "features"), h5py.Group)

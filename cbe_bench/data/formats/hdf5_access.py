@@ -25,7 +25,7 @@ _UNCHECKED_BYTES = 1 << 26
 """Bytes that a compressed chunk may at worst expand to without being looked at first."""
 _CHECKSUM_BYTES = 4
 _DESCRIPTION_BYTES = 1 << 20
-"""Room for all of a file but its values."""
+"""Bytes reserved for all of a file but its values."""
 _PLAIN_TYPES = (h5py.h5t.TypeStringID, h5py.h5t.TypeIntegerID, h5py.h5t.TypeFloatID)
 _COMPRESSING = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SZIP, h5py.h5z.FILTER_LZF}
 

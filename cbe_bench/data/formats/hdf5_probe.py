@@ -1,7 +1,7 @@
 """HDF5 files that use a global heap, looked at in a child process first.
 
 Strings of variable length and virtual datasets lie in a heap that the HDF5 library follows without checks: a damaged
-one can make it loop for ever or crash. What happens to the child happens to it alone; strings are read there only.
+one can make it loop for ever or crash. A crash of the child leaves this process unharmed; strings are read there only.
 Run as a script, this file is the child: it needs nothing but h5py.
 """
 
@@ -29,7 +29,7 @@ _MAX_DEPTH = 8
 
 
 def probe(path: Path) -> dict[str, Any]:
-    """Return the attributes of a file that are strings of variable length, after every object was opened elsewhere.
+    """Return the attributes of a file that are strings of variable length, after a child process opened every object.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """Features in a column of a Parquet file: lists of numbers, all of one length.
 
-Rows are decoded in batches, forwards; a row group is never held as a whole.
+Rows are decoded in batches, forwards; a row group is never in memory as a whole.
 """
 
 from collections import Counter
@@ -69,7 +69,7 @@ class ParquetFeatures(StoredFeatures):
             check_expansion(self.path, f"column {name}", 8 * n_values[name], size)
 
     def _batches(self, group: int, n_rows: int) -> Iterator[Any]:
-        """Yield the lists of a row group, so many at a time."""
+        """Yield the lists of a row group in batches."""
         for batch in self._file.iter_batches(n_rows, [group], [self._column], use_threads=False):
             yield batch.column(0)
 

@@ -47,7 +47,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class Writer:
-    """How files of a format are written, and whether labels are kept."""
+    """How files of a format are written, and whether labels are stored."""
 
     open: WriteFile
     keeps_labels: bool

@@ -1,8 +1,8 @@
-"""Files of VLAD features, made from images in parts, on all cores; a making that is interrupted goes on later.
+"""Files of VLAD features, made from images in parts, on all cores; an interrupted build is resumed.
 
 The features lie in one piece at a known place of the HDF5 file, which is laid out completely, visual words included,
 before the first row is computed. Rows are then written straight to their place, and a note beside the unfinished
-file says how many are. Neither a kill nor a power cut can damage more than rows that will be written anew.
+file says how many are. Neither a kill nor a power cut can damage more than rows that will be written again.
 """
 
 import hashlib
@@ -147,7 +147,7 @@ class _Part:
                 self.rows_done, self.empty_rows = noted["rows"], noted["empty"]
 
     def lay_out(self, words: Matrix, labels: NDArray[np.int16], attributes: dict[str, Any]) -> None:
-        """Create the file with everything but the features, for which room is reserved."""
+        """Create the file with everything but the features, for which space is reserved."""
         import h5py
 
         self._target.parent.mkdir(parents=True, exist_ok=True)

@@ -3,8 +3,8 @@
 A descriptor covers 4 x 4 cells of an image and holds, for each cell, how strong the gradients in eight directions are.
 A gradient counts for its two nearest directions and its nearest cells, by linear interpolation; cells far from the
 centre count less. Descriptors of three sizes are taken every few pixels. Each is freed of its few strongest entries
-and scaled to unit sum of squares by taking the square roots of its shares ("RootSIFT"), rounded to multiples of 1/2048;
-one without gradients is zero.
+and scaled to unit sum of squares by taking the square roots of its fractions ("RootSIFT"), rounded to multiples of
+1/2048; one without gradients is zero.
 
 Interpolating between cells is a triangular filter, the same for all descriptors, so the direction maps are filtered
 once at every cell centre, rows first, columns second, and descriptors only collect what they need.
@@ -159,7 +159,7 @@ def _describe(maps, first, taps, centres, weights, out):  # type: ignore[no-unty
 
 @njit(nogil=True, cache=True)
 def _normalise(descriptor):  # type: ignore[no-untyped-def]
-    """Cut off the strongest entries and take square roots of shares; clear what shows nothing."""
+    """Cut off the strongest entries and take square roots of fractions; clear what shows nothing."""
     length = np.sqrt(_total(descriptor, descriptor))
     if length < np.float32(_LEAST_CONTRAST):
         descriptor[:] = 0

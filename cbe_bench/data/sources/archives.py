@@ -121,7 +121,7 @@ def _zip_members(path: Path, wanted: Callable[[str], bool]) -> Found:
 
 
 def _tar_members(file: IO[bytes], wanted: Callable[[str], bool], most_bytes: int) -> Found:
-    """Read a tar archive as a stream that must end after so many bytes."""
+    """Read a tar archive as a stream of a limited number of bytes."""
     file.seek(0)
     magic = file.read(6)
     file.seek(0)

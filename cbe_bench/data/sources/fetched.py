@@ -71,7 +71,7 @@ class FetchedSet(Dataset):
     by_hand: str
     """What to do where nothing can be reached."""
     folders: tuple[str, ...] = ()
-    """Where an installed system package keeps it."""
+    """Where an installed system package stores it."""
 
     def parse(self, members: Members) -> Any:
         """Return the content that members of an archive hold."""

@@ -18,7 +18,7 @@ class AnglesConfig(FeaturesConfig):
     draws: Annotated[int, Field(ge=10, strict=True)]
     """Independent draws of every embedding."""
     flat_dims: tuple[Positive, ...] = ()
-    """Further dimensions, for cbe-rand on the flattest pair alone: there Theorem 1 begins to say something."""
+    """Further dimensions, for cbe-rand on the flattest pair only: there Theorem 1 begins to say something."""
     flat_draws: Annotated[int, Field(ge=10, strict=True)] = 1_000
     vectors: Annotated[int, Field(ge=2, strict=True)]
     """Rows of the features of which all pairs are compared; all rows where there are no more."""

@@ -96,7 +96,7 @@ def draw_sample(features: Features, n_vectors: int, n_features: int, seed: int) 
     n_vectors : int
         How many rows.
     n_features : int
-        Dimensions to keep, drawn by the seed where there are more.
+        Dimensions to select, drawn by the seed where there are more.
     seed : int
         The seed of the experiment.
     """

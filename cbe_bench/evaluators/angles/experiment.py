@@ -162,7 +162,7 @@ class AnglesExperiment(Experiment):
         )
 
     def prepare(self, cells: Sequence[Cell], reporter: Reporter) -> Sample | None:
-        """Draw the sample that the feature cells share; simulations need none."""
+        """Draw the sample common to the feature cells; simulations need none."""
         if not isinstance(cells[0].spec, FeaturesSpec):
             return None
         return draw_sample(self.features, self._n_vectors, self.config.n_features, self.config.seed)

@@ -46,7 +46,7 @@ class ClassificationConfig(EncodersConfig):
         return SyntheticFeatures.rows_for(self.rows_per_class)
 
     def rows_used(self, n_classes: int) -> int:
-        """Return how many rows of a file with so many classes the experiment takes."""
+        """Return how many rows of a file with this many classes the experiment takes."""
         return SyntheticFeatures.rows_for(self.rows_per_class, n_classes)
 
     def problems(self) -> Iterable[str]:

@@ -1,6 +1,6 @@
 """Classification experiments: a cell is one encoder at one code length under one seed, or the features themselves.
 
-Cells of a seed share its split and its training rows, which are in memory; held-out rows are read block by block, and
+Cells of a seed use the same split and training rows, which are in memory; held-out rows are read block by block, and
 cached where they fit.
 """
 

@@ -75,9 +75,9 @@ class ClassificationEvaluator:
     split : ClassSplit
         Training and held-out rows and their classes.
     seed : int
-        Decides which dimensions are kept, and which rows an encoder is trained on where these are not all.
+        Decides which dimensions are selected, and which rows an encoder is trained on where these are not all.
     n_features : int
-        Dimensions that are kept.
+        Dimensions that are selected.
     costs : sequence of float
         Values of C, in ascending order; the one that is best on the validation rows counts.
     protocol : str

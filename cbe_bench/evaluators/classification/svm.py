@@ -7,7 +7,7 @@ For every class, with y = +1 on its rows and -1 on all others, the classifier mi
 the objective of scikit-learn's `LinearSVC`. At the minimum w = sum beta x and b = sum beta with the dual coefficients
 beta = 2 C y max(0, 1 - y f), where f = w x + b are the decision values of the training rows; so it is found from the
 inner products of the rows alone, whatever their dimension. Newton's method solves (K + 1/(2C)) beta = y on the active
-rows, those with y f < 1, by conjugate gradients, and updates the active rows. All classes share every product with the
+rows, those with y f < 1, by conjugate gradients, and updates the active rows. All classes use the same product with the
 Gram matrix K, which dominates the cost, and each C is warm-started from the one before it.
 """
 

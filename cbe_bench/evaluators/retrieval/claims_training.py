@@ -27,7 +27,7 @@ from cbe_bench.evaluators.retrieval.rows import RetrievalRow
 ROUNDING = 1e-6
 """Fraction of the objective that an iteration may add by rounding: features are single precision."""
 ITERATIONS = {5: 1.0, 10: 0.5}
-"""Points of recall that may be missing, to the most iterations run, after so many."""
+"""Points of recall that may be missing, to the most iterations run, by number of iterations."""
 AUC_GAIN = 1.5
 """Points of averaged AUC that make 2 when rounded."""
 LAMBDAS, LAMBDA_RANGE = (0.1, 1, 10), 0.5

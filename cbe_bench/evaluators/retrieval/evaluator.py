@@ -53,7 +53,7 @@ class RetrievalEvaluator:
     Parameters
     ----------
     data : DatasetView
-        The prepared features of a seed.
+        The dataset view of a seed.
     n_neighbours : int
         Exact neighbours of a query.
     depth : int

@@ -56,7 +56,7 @@ _EQUAL_TIME_SECONDS = 3.0
 
 @dataclass(frozen=True)
 class _Group:
-    """What the cells of a seed share."""
+    """What the cells of a seed have in common."""
 
     evaluator: RetrievalEvaluator
     encoded_bits: Mapping[str, int]

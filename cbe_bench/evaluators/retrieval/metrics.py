@@ -23,7 +23,7 @@ Ranks = tuple[NDArray[np.int64], NDArray[np.int64]]
 """For each query and exact neighbour: how many codes are nearer, and how many equally near."""
 
 QUERIES_AT_ONCE = 128
-"""Queries whose histograms of distances are held at once."""
+"""Queries whose histograms of distances are in memory at once."""
 CODES_AT_ONCE = 1 << 13
 """Codes that are compared between two reports of progress."""
 

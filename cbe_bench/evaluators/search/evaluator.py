@@ -29,7 +29,7 @@ class SearchEvaluator:
     Parameters
     ----------
     data : DatasetView
-        The prepared features of a seed.
+        The dataset view of a seed.
     n_neighbours : int
         Exact neighbours of a query.
     depth : int

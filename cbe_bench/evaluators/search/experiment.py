@@ -1,6 +1,6 @@
 """Search experiments: one method at one code length under one seed is a cell.
 
-Cells of a seed share its split, its exact neighbours and the scores that candidates are re-ranked by.
+Cells of a seed have in common its split, its exact neighbours and the scores that candidates are re-ranked by.
 """
 
 from collections.abc import Iterator, Sequence

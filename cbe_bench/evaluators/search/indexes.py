@@ -23,9 +23,9 @@ from cbe_bench.kernels.parallel import slices
 from cbe_bench.kernels.ranking import lowest
 
 _QUERIES_AT_ONCE = 128
-"""Queries whose scores are held at once."""
+"""Queries whose scores are in memory at once."""
 _FEW = 128
-"""Up to so many codes are found by insertion as distances are computed, more by selection from all of them."""
+"""Up to this many codes are found by insertion as distances are computed, more by selection from all of them."""
 _BITS_PER_DIM = (1, 2, 4)
 
 
@@ -183,10 +183,24 @@ class RaBitQIndex(Index):
 def bits_and_dims(n_bits: int, n_features: int, bits_per_dim: int | None = None) -> tuple[int, int]:
     """Return the bits a dimension and the dimensions of grid codes of `n_bits` bits: as many dimensions as there are.
 
+    Parameters
+    ----------
+    n_bits : int
+        The code length.
+    n_features : int
+        The dimension of the vectors, which is the largest number of dimensions.
+    bits_per_dim : int, optional
+        The only number of bits per dimension to try.
+
+    Returns
+    -------
+    bits, dims : int
+        With bits * dims = n_bits.
+
     Raises
     ------
     InputError
-        If codes of so many bits cannot be.
+        If there are no such codes.
     """
     for bits in _BITS_PER_DIM if bits_per_dim is None else (bits_per_dim,):
         if n_bits % bits == 0 and n_bits // bits <= n_features:

@@ -138,7 +138,7 @@ class _Peer(NamedTuple):
     """An index of another library."""
 
     check: Callable[[int, int], object]
-    """Raises InputError unless codes of vectors of so many dimensions can have so many bits."""
+    """Called with n_bits and n_features; raises InputError unless such vectors can have such codes."""
     build: Callable[[NDArray, int, str, int, Params], Any]
     """Returns the index for a training set, bits, metric, seed and parameters; it is trained afterwards."""
     params: tuple[str, ...] = ()

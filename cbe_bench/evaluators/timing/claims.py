@@ -20,7 +20,7 @@ SPACE_OFF = 0.1
 NO_CHEAPER = 0.8
 """Time of fewer than d bits over that of d bits, down to which it counts as no less: fewer bits are to be packed."""
 RATIO_LEAST = 2 / 3
-"""Share of the paper's ratio that ours must reach: machines and libraries differ."""
+"""Fraction of the paper's ratio that ours must reach: machines and libraries differ."""
 LEAST_DIM = 1 << 14
 """Dimensions that must be reached: below, times are those of calls."""
 _FEWEST = 3

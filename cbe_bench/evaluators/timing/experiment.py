@@ -97,7 +97,7 @@ class TimingExperiment(Experiment):
         )
 
     def _shared_bytes(self, d: int) -> int:
-        """Return the part of a cell's memory that all cells of its dimension share."""
+        """Return the part of a cell's memory common to all cells of its dimension."""
         return BASE_BYTES + 4 * d * self.config.batch
 
     def _grouped(self, cells: list[Cell]) -> Iterator[Cell]:

@@ -13,7 +13,12 @@ _SIN5 = np.sin(2 * np.pi / 5), np.sin(4 * np.pi / 5)
 
 @inline
 def dft2(a, b):  # type: ignore[no-untyped-def]
-    """Return the transform of 2 values."""
+    """Return the transform of 2 values.
+
+    Parameters
+    ----------
+    a, b : complex vectors
+    """
     return a + b, a - b
 
 

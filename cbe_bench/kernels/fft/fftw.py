@@ -161,7 +161,7 @@ class Library:
 
     @contextmanager
     def wisdom(self, content: bytes) -> Iterator[None]:
-        """Plan with this wisdom alone: what else the process measured with FFTW is set aside meanwhile."""
+        """Plan only with this wisdom: what else the process measured with FFTW is set aside meanwhile."""
         before = self.exported_wisdom()
         self._replace_wisdom(content)
         try:

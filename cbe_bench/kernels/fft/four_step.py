@@ -9,7 +9,7 @@ k1 is row n1 - k1, so the two are transformed, multiplied and transformed back w
 2. `rows_multiply`, rows k1 and n1 - k1 at a time: transform, multiply by the spectrum of r, transform back
 3. `columns_inverse`, sixteen columns at a time: twiddle, transform back, write
 
-Of every s-th value alone, passes 2 and 3 cost less. The complex number at every s/2-th place has such a value for its
+For only every s-th value, passes 2 and 3 cost less. The complex number at every s/2-th place has such a value for its
 real part; to have only those, products whose frequencies coincide are added up, which shortens the rows by s/2.
 """
 

@@ -5,7 +5,7 @@ transform and Z' that of the convolution y = r * x, read likewise,
 
     Z'[k] = A[k] Z[k] + B[k] conj(Z[h - k])
 
-for two tables A and B that depend on r alone.
+for two tables A and B that depend only on r.
 """
 
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Principal directions of a set of rows, exactly, from whichever of two matrices is smaller.
+"""Principal directions of a set of rows, exactly, from the smaller of two matrices.
 
 With N rows of d features the directions are the eigenvectors of the d x d covariance or, where N < d, follow from
 those of the N x N matrix of inner products; the other is never formed. Sums run over blocks of fixed size in double
@@ -86,7 +86,7 @@ def _centred(X: NDArray, mean: Array, rows: slice, columns: slice) -> Array:
 
 
 def _onto_features(X: NDArray, mean: Array, parts: list[slice], variances: Array, vectors: Array) -> Array:
-    """Turn eigenvectors of the inner products of rows into directions of features."""
+    """Return, from eigenvectors of the inner products of rows, directions of features."""
     directions = np.empty((len(variances), X.shape[1]))
     weights = vectors / np.sqrt(variances)
 

@@ -7,7 +7,7 @@ signs are then the same for any batch, any number of threads and any processor, 
 rounding.
 
 The rounding error of a sum of d products a_i b_i with no preferred direction is about 0.3 u |a| |b|, u = 2^-24; what
-is computed again lies within 64 u |a| |b|. Double-precision input is rounded by BLAS alone: a sign may then differ
+is computed again lies within 64 u |a| |b|. Double-precision input is rounded only by BLAS: a sign may then differ
 where the value is within about 1e-16 |a| |b| of zero, of one in 10^12 values.
 """
 

@@ -107,7 +107,12 @@ def scale(z, number):  # type: ignore[no-untyped-def]
 
 @inline
 def multiply_add(a, b, c):  # type: ignore[no-untyped-def]
-    """Return a b + c."""
+    """Return a b + c.
+
+    Parameters
+    ----------
+    a, b, c : complex vectors of 16 numbers
+    """
     return complex_vector(fma(a.re, b.re, fma(-a.im, b.im, c.re)), fma(a.im, b.re, fma(a.re, b.im, c.im)))
 
 
@@ -119,20 +124,45 @@ def load_split(x, i):  # type: ignore[no-untyped-def]
 
 @inline
 def store_split(x, i, z):  # type: ignore[no-untyped-def]
-    """Write split numbers to x[i : i + 32]."""
+    """Write split numbers to x[i : i + 32].
+
+    Parameters
+    ----------
+    x : array
+        Written in place.
+    i : int
+        Where the real parts begin; the imaginary parts follow.
+    z : complex vector of 16 numbers
+    """
     store(x, i, z.re)
     store(x, i + LANES, z.im)
 
 
 @inline
 def load_planes(re, im, i):  # type: ignore[no-untyped-def]
-    """Return re[i : i + 16] + i im[i : i + 16]."""
+    """Return re[i : i + 16] + i im[i : i + 16].
+
+    Parameters
+    ----------
+    re, im : array
+        The real and imaginary parts.
+    i : int
+        The position of the first number.
+    """
     return complex_vector(load(re, i), load(im, i))
 
 
 @inline
 def load_broadcast_planes(re, im, i):  # type: ignore[no-untyped-def]
-    """Return re[i] + i im[i] in all lanes; nothing may ever write to either while compiled code runs."""
+    """Return re[i] + i im[i] in all lanes; nothing may ever write to either while compiled code runs.
+
+    Parameters
+    ----------
+    re, im : array
+        The real and imaginary parts.
+    i : int
+        The position of the number.
+    """
     return complex_vector(load_broadcast(re, i), load_broadcast(im, i))
 
 
@@ -178,7 +208,16 @@ def load_reversed(x, i):  # type: ignore[no-untyped-def]
 
 @inline
 def store_interleaved(x, i, z):  # type: ignore[no-untyped-def]
-    """Write interleaved numbers to x[i : i + 32]."""
+    """Write interleaved numbers to x[i : i + 32].
+
+    Parameters
+    ----------
+    x : array
+        Written in place.
+    i : int
+        The position of the first real part.
+    z : complex vector of 16 numbers
+    """
     first, last = interleave(z)
     store(x, i, first)
     store(x, i + LANES, last)
@@ -186,6 +225,15 @@ def store_interleaved(x, i, z):  # type: ignore[no-untyped-def]
 
 @inline
 def store_reversed(x, i, z):  # type: ignore[no-untyped-def]
-    """Write interleaved numbers to x[i : i + 32], the last one first."""
+    """Write interleaved numbers to x[i : i + 32], the last one first.
+
+    Parameters
+    ----------
+    x : array
+        Written in place.
+    i : int
+        The position of the first real part.
+    z : complex vector of 16 numbers
+    """
     store(x, i, _interleave_last_reversed(z.re, z.im))
     store(x, i + LANES, _interleave_first_reversed(z.re, z.im))

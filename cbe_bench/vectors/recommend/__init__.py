@@ -2,7 +2,7 @@
 
 Methods and code lengths are tried on a sample of the file, or with queries of their own. The exact neighbours of each
 query are ranked among the codes: the fraction of the k nearest among the first R codes is the recall@k of a search that
-takes R candidates and re-ranks them by exact distances, and with R = k that of a search by codes alone.
+takes R candidates and re-ranks them by exact distances, and with R = k that of a search by codes only.
 
 A larger database is usually harder to search. So recall is measured on nested samples as well, each a quarter of the
 next one, and extrapolated along the logarithm of the number of rows, by the slope of the last step and by that of all

@@ -1,4 +1,4 @@
-"""One sentence from many cells: the smallest codes that reach a recall, or the best recall of so many bytes."""
+"""One sentence from many cells: the smallest codes that reach a recall, or the best recall within a number of bytes."""
 
 from dataclasses import dataclass
 
@@ -49,7 +49,7 @@ class Choice:
 def choose(cells: list[Cell], target: Target) -> tuple[Choice | None, bool]:
     """Return what answers the target best, None if there is nothing to choose from, and whether it reaches the target.
 
-    With a recall: of all that reach it on all rows, as far as extrapolation can tell, the fewest bytes, then the fewest
+    With a recall: of all that reach it on all rows, as far as extrapolation shows, the fewest bytes, then the fewest
     candidates, then the fastest search. Else, or if none reaches it, the highest recall.
 
     Parameters
