@@ -17,7 +17,7 @@ class Reporter(Protocol):
     def message(self, text: str) -> None:
         """Take a line for the user."""
 
-    def begin(self, n_cells: int, seconds: float) -> None:
+    def begin(self, n_cells: int, seconds: float, memory_bytes: int = 0) -> None:
         """Take how many cells are to run, and an estimate of their seconds."""
 
     def step(self, what: str, seconds: float) -> None:
@@ -36,7 +36,7 @@ class Silent:
     def message(self, text: str) -> None:
         """Take a line."""
 
-    def begin(self, n_cells: int, seconds: float) -> None:
+    def begin(self, n_cells: int, seconds: float, memory_bytes: int = 0) -> None:
         """Take how many cells are to run."""
 
     def step(self, what: str, seconds: float) -> None:

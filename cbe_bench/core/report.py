@@ -24,6 +24,10 @@ class Table:
     shown: bool = True
     """Whether the page shows it; where not, it is linked."""
     digits: int = 5
+    keys: int = 1
+    """How many of its first columns say what a line is about."""
+    written: bool = True
+    """Whether it has a file; one that only arranges the values of another has none."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,8 @@ class Report:
     figures: tuple[Figure, ...] = ()
     terminal: tuple[str, ...] = ()
     """Tables that are printed when the experiment ends."""
+    notes: tuple[str, ...] = ()
+    """What a reader of them has to know."""
 
     def table(self, name: str) -> "pd.DataFrame | None":
         """Return a table by its name; None where the rows do not suffice for it."""
@@ -54,7 +60,7 @@ class Report:
 
 def write_report(report: Report, folder: Path) -> list[str]:
     """Write the tables and figures of a report into a folder; return the names of the files."""
-    written = [save_table(table.frame, folder / table.name, table.digits) for table in report.tables]
+    written = [save_table(table.frame, folder / table.name, table.digits) for table in report.tables if table.written]
     for figure in report.figures:
         drawing = figure.draw()
         if drawing is not None:

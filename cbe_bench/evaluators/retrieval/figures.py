@@ -13,6 +13,7 @@ from cbe_bench.evaluators.retrieval.tables import (
     MEDIAN,
     data_label,
     equal_time_table,
+    lengths_table,
     objective_table,
     recall_curves,
     recall_table,
@@ -43,12 +44,24 @@ def retrieval_report(results: Results) -> Report:
             folded=True,
             digits=_DIGITS,
         ),
+        *(() if sweep else (_lengths(results),)),
         Table("table", recall_table(rows), "Recall of each method and code length.", folded=True, digits=_DIGITS),
         Table("recall", recall_curves(rows), "Recall at every depth.", folded=True, shown=False, digits=_DIGITS),
     )
     figures = _sweep_figures(results) if sweep else _recall_figures(results)
     any_done = any(row.ok for row in recall_rows(rows))
-    return Report(tables=tuple(table for table in tables if len(table.frame)), figures=figures if any_done else ())
+    return Report(
+        tables=tuple(table for table in tables if len(table.frame)),
+        figures=figures if any_done else (),
+        terminal=("sweep" if sweep else "lengths",),
+    )
+
+
+def _lengths(results: Results) -> Table:
+    depth = max((row.depths[-1] for row in recall_rows(results.rows) if row.ok and row.depths), default=0)
+    caption = f"recall@{depth} by code length k (bits): mean ± standard deviation over seeds"
+    frame = lengths_table(results.rows, results.description.config["n_bits"])
+    return Table("lengths", frame, caption, shown=False, written=False)
 
 
 def _sweep_tables(results: Results) -> tuple[Table, ...]:

@@ -111,6 +111,19 @@ def _equal_time_line(row: EqualTimeRow, reference: str) -> dict[str, object]:
     }
 
 
+def lengths_table(rows: Sequence[Row], lengths: Iterable[int]) -> pd.DataFrame:
+    """Return recall at the greatest depth as methods x code lengths: mean and standard deviation over seeds."""
+    done = [row for row in recall_rows(rows) if row.ok and row.n_bits in set(lengths)]
+    lines = []
+    for label in dict.fromkeys(row.label for row in done):
+        line: dict[str, object] = {"encoder": label}
+        for k in sorted({row.n_bits for row in done}):
+            values = pd.Series([row.recall[-1] for row in done if (row.label, row.n_bits) == (label, k)], dtype=float)
+            line[f"k={k:,}"], line[f"k={k:,}_std"] = values.mean(), values.std(ddof=1)
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
 def sweep_table(rows: Sequence[Row], parameter: str) -> pd.DataFrame:
     """Return recall at the greatest depth, and averaged AUC where it was measured, for each value of a parameter."""
     lines = [

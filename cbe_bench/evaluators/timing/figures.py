@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from cbe_bench.core.report import Figure, Report, Table
 from cbe_bench.core.style import drawing_style, line_styles
+from cbe_bench.evaluators.timers import UNSTABLE
 from cbe_bench.evaluators.timing.paper import COLUMN_NAMES, ENCODE_MS
 from cbe_bench.evaluators.timing.rows import TimingRow
 from cbe_bench.evaluators.timing.tables import table1, table2, times
@@ -18,8 +19,10 @@ _TIME = "encode_us_per_vector"
 def timing_report(rows: list[TimingRow]) -> Report:
     """Return the tables and the figure of a timing experiment."""
     tables = (
-        Table("table2", table2(rows), "Milliseconds per vector and ratios to circulant; the paper's in brackets."),
-        Table("table1", table1(rows), "Exponents of growth, fitted and expected."),
+        Table(
+            "table2", table2(rows), "Milliseconds per vector and ratios to circulant; the paper's in brackets.", keys=2
+        ),
+        Table("table1", table1(rows), "Exponents of growth, fitted and (expected).", keys=2),
         Table("times", times(rows), "Every cell, with quartiles and what was needed beforehand.", folded=True),
     )
     caption = "Time and memory against dimension and code length; hollow marks: the paper's."
@@ -27,6 +30,20 @@ def timing_report(rows: list[TimingRow]) -> Report:
         tables=tuple(table for table in tables if len(table.frame)),
         figures=(Figure("growth", lambda: growth_figure(rows), caption, table="times"),),
         terminal=("table2", "table1"),
+        notes=_stability(rows),
+    )
+
+
+def _stability(rows: list[TimingRow]) -> tuple[str, ...]:
+    """Say once what unstable times mean, where there are any."""
+    done = [row for row in rows if row.ok]
+    unstable = sum(row.relative_iqr > UNSTABLE for row in done)
+    if not unstable:
+        return ()
+    return (
+        f"{unstable} of {len(done)} times are unstable (interquartile range above {UNSTABLE:.0%} of the median): "
+        "something else used the machine. Ratios hold, for methods were interleaved; for steadier times close it, "
+        "raise --budget and use --rerun all",
     )
 
 

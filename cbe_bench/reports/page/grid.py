@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-_BESIDE = {"_std": "± {}", "_paper": "({})"}
+_BESIDE = {"_std": "± {}", "_paper": "({})", "_expected": "({})"}
 """How the value of a column that belongs to another, by the end of its name, is written beside it."""
 _IN_HEADING = ("data", "data_kind")
 
@@ -109,4 +109,5 @@ def _text(name: str, value: Any) -> str:
         return str(value)
     if name in ("d", "n_bits", "target_bits"):
         return dimensions(size)
-    return recall(size) if "@" in name or name in ("recall", "auc") else number(size)
+    is_recall = "@" in name or name.startswith("k=") or name in ("recall", "auc")
+    return recall(size) if is_recall else number(size)
