@@ -46,7 +46,7 @@ def add_verbosity(command: click.Command) -> None:
         return
     for flag, name, level, text in (
         ("-q", "quiet", -1, "Print results and errors only."),
-        ("-v", "verbose", 1, "Print more of what happens."),
+        ("-v", "verbose", 1, "Print every table and every note."),
     ):
         option = click.Option([flag, f"--{name}"], is_flag=True, expose_value=False, help=text, callback=_set(level))
         command.params.append(option)

@@ -104,7 +104,7 @@ class Progress:
         self._estimate_step = 0.0
         self.message(f"[{self._ended}/{self._cells}] {line}")
         for note in notes:
-            if note not in self._noted:  # a warning is explained once
+            if note not in self._noted or verbosity() > 0:  # a warning is explained once
                 self.message(f"    note: {note}")
                 self._noted.add(note)
 

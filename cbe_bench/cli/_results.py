@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from cbe_bench.cli._claims import show_verdicts
-from cbe_bench.cli._output import JSON, MARKDOWN, TABLE, emit, say, show_table
+from cbe_bench.cli._output import JSON, MARKDOWN, TABLE, emit, say, show_table, verbosity
 from cbe_bench.cli._progress import duration
 from cbe_bench.core.environment import human_bytes
 from cbe_bench.core.report import Report
@@ -17,7 +17,7 @@ from cbe_bench.core.runner import PlannedCell
 
 
 def show_results(results: Results, report: Report, form: str) -> None:
-    """Print the tables that belong on the terminal, and the verdicts; as JSON, the rows."""
+    """Print the tables that belong on the terminal, with -v all of them, and the verdicts; as JSON, the rows."""
     from cbe_bench.evaluators.base import judge
     from cbe_bench.reports.page.grid import grid_of
 
@@ -25,7 +25,7 @@ def show_results(results: Results, report: Report, form: str) -> None:
         click.echo(json.dumps([row.to_json() for row in results.rows], indent=1))
         return
     for table in report.tables:
-        if table.name in report.terminal:
+        if table.name in report.terminal or (table.written and verbosity() > 0):
             emit(table.frame, form, show=partial(show_table, grid_of(table.frame), table.caption, table.keys))
             if form == MARKDOWN:
                 click.echo()

@@ -44,4 +44,5 @@ def _find(result: Path) -> Path:
         if (place / result / DESCRIPTION_FILE).is_file():
             return place / result
     known = sorted({path.parent.name for place in places[1:] for path in place.glob(f"*/{DESCRIPTION_FILE}")})
-    raise InputError(f"{result}: no results of that name; {did_you_mean(str(result), known)}")
+    hint = did_you_mean(str(result), known) if known else "there are none here: `cbe-bench run NAME` makes some"
+    raise InputError(f"{result}: no results of that name; {hint}")
