@@ -1,4 +1,4 @@
-"""Tables and figures of an experiment as objects, and written to files: CSV, PNG and PDF, whole or not at all."""
+"""Tables and figures of an experiment as objects, and written to files: CSV, PNG, PDF and SVG, whole or not at all."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,6 +40,8 @@ class Figure:
     folded: bool = False
     table: str = ""
     """The table with its numbers, where that has another name."""
+    inline: bool = True
+    """Whether the page shows it; where not, it is linked."""
 
 
 @dataclass(frozen=True)
@@ -77,14 +79,17 @@ def save_table(table: "pd.DataFrame", path: Path, digits: int = 5) -> str:
 
 
 def save_figure(figure: "Drawing", path: Path) -> list[str]:
-    """Write a figure as PNG and PDF; return the names of the files."""
+    """Write a figure as PNG, PDF and SVG; return the names of the files."""
     from cbe_bench.core.style import drawing_style
+    from cbe_bench.core.svg import compact
 
     written = []
-    for suffix, metadata in ((".png", {"Software": None}), (".pdf", {"CreationDate": None})):
+    for suffix, metadata in ((".png", {"Software": None}), (".pdf", {"CreationDate": None}), (".svg", {"Date": None})):
         target = path.with_suffix(suffix)
         with whole_file(target) as temporary, drawing_style():
             figure.savefig(temporary, metadata=metadata)
+            if suffix == ".svg":
+                temporary.write_text(compact(temporary.read_text(encoding="utf-8")), encoding="utf-8")
         figure.set_layout_engine("none")  # laid out once, for the first of the files
         written.append(str(target))
     return written

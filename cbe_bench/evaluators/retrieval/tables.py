@@ -28,6 +28,11 @@ def data_label(rows: Sequence[RetrievalRow]) -> str:
     )
 
 
+def named_synthetic(title: str, rows: Sequence[RetrievalRow]) -> str:
+    """Return the title of a figure; what is about synthetic data begins with that word."""
+    return f"Synthetic data: {title}" if rows[0].data_kind == "synthetic" else title
+
+
 def recall_curves(rows: Sequence[Row]) -> pd.DataFrame:
     """Return mean and standard deviation over seeds of recall at every depth, in long form.
 

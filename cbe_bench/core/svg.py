@@ -1,0 +1,58 @@
+"""Figures as SVG: small files, and parts of a page that follow its colours."""
+
+import re
+
+_NUMBER = re.compile(r"-?\d+\.\d+")
+_COLOURS = {
+    "#000000": "currentColor",
+    "#ffffff": "var(--paper)",
+    "#b0b0b0": "var(--grid)",
+    "#cccccc": "var(--grid)",
+    "#262626": "var(--ink)",
+    "#333333": "var(--ink)",
+    "#404040": "var(--quiet)",
+    "#4d4d4d": "var(--quiet)",
+    "#595959": "var(--quiet)",
+}
+"""Greys of the drawing, and what takes their place on a page."""
+_PALETTE = ("0072b2", "56b4e9", "8a8a8a", "d55e00", "009e73", "cc79a7", "e69f00", "6a3d9a", "f0e442", "999999")
+"""Colours of methods: on a page each is a variable, --c-0072b2 and so on, which dark pages set brighter."""
+
+
+def compact(svg: str) -> str:
+    """Return an SVG by matplotlib without metadata, with coordinates to a tenth of a point."""
+    svg = re.sub(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"\s+", " ", svg).replace("> <", "><").strip()
+    svg = re.sub(r' (?:d|x|y|x1|x2|y1|y2|transform|width|height|viewBox)="[^"]*"', _rounded, svg)
+    svg = re.sub(
+        r' id="(?:figure|axes|patch|line2d|text|xtick|ytick|matplotlib|legend|PolyCollection|LineCollection|'
+        r'FillBetweenPolyCollection|PathCollection|PathPatch)[\w.]*"',
+        "",
+        svg,
+    )
+    return re.sub(r"<g></g>|<g/>", "", svg) + "\n"
+
+
+def _rounded(found: re.Match[str]) -> str:
+    text = _NUMBER.sub(lambda number: f"{float(number[0]):.1f}".removesuffix(".0"), found[0])
+    return re.sub(r" ?([MLCQz]) ?", r"\1", text)
+
+
+def for_page(svg: str, prefix: str, title: str) -> str:
+    """Return a compact SVG as a part of a page.
+
+    Its names begin with a prefix, so that no other figure has them; its colours and fonts are those of the page; a
+    title says to those who cannot see it what it shows.
+    """
+    from html import escape
+
+    for name in set(re.findall(r'id="([^"]+)"', svg)):
+        svg = re.sub(rf'(id="|#){re.escape(name)}(?=["\)])', rf"\g<1>{prefix}-{name}", svg)
+    for colour, variable in _COLOURS.items():
+        svg = svg.replace(colour, variable)
+    svg = re.sub(rf"#({'|'.join(_PALETTE)})", r"var(--c-\1)", svg)
+    svg = re.sub(r"font: ([\d.]+px)[^;\"]*", r"font-size: \1", svg)
+    svg = re.sub(r"<style.*?</style>", "", svg).replace("<defs></defs>", "")
+    width, height = (float(size) for size in re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)[0])
+    head = f'<svg class="plot" viewBox="0 0 {width:g} {height:g}" style="--w: {width:.0f}" role="img" aria-label="'
+    return re.sub(r"<svg .*?>", lambda _: f'{head}{escape(title)}">', svg, count=1).strip()
