@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 _COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
 _MARKS = ["o", "s", "^", "D", "v", "P"]
-"max_iter" = "max_iter"
 _COUNTS = ("max_iter", "n_iter")
 _COMPARED_WITH = {("lam", "recall"): 1, ("mu", "averaged_auc"): 0}
 """The value of the parameter that the paper compares a metric with."""
