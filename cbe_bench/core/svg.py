@@ -24,13 +24,26 @@ def compact(svg: str) -> str:
     svg = re.sub(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
     svg = re.sub(r"\s+", " ", svg).replace("> <", "><").strip()
     svg = re.sub(r' (?:d|x|y|x1|x2|y1|y2|transform|width|height|viewBox)="[^"]*"', _rounded, svg)
-    svg = re.sub(
-        r' id="(?:figure|axes|patch|line2d|text|xtick|ytick|matplotlib|legend|PolyCollection|LineCollection|'
-        r'FillBetweenPolyCollection|PathCollection|PathPatch)[\w.]*"',
-        "",
-        svg,
-    )
-    return re.sub(r"<g></g>|<g/>", "", svg) + "\n"
+    used = set(re.findall(r"#([\w.-]+)", svg))
+    svg = re.sub(r' id="([^"]*)"', lambda found: found[0] if found[1] in used else "", svg)
+    for number, name in enumerate(dict.fromkeys(re.findall(r'id="([^"]*)"', svg))):
+        svg = re.sub(rf'(id="|#){re.escape(name)}(?=["\)])', rf"\g<1>i{number}", svg)
+    return _without_bare_groups(svg) + "\n"
+
+
+def _without_bare_groups(svg: str) -> str:
+    """Return an SVG without groups that have no attributes: they change nothing."""
+    kept: list[bool] = []
+
+    def tag(found: re.Match[str]) -> str:
+        if found[0] == "</g>":
+            return found[0] if kept.pop() else ""
+        if found[0].endswith("/>"):
+            return ""
+        kept.append(found[0] != "<g>")
+        return found[0] if kept[-1] else ""
+
+    return re.sub(r"</g>|<g\b[^>]*>", tag, svg)
 
 
 def _rounded(found: re.Match[str]) -> str:
@@ -47,12 +60,21 @@ def for_page(svg: str, prefix: str, title: str) -> str:
     from html import escape
 
     for name in set(re.findall(r'id="([^"]+)"', svg)):
-        svg = re.sub(rf'(id="|#){re.escape(name)}(?=["\)])', rf"\g<1>{prefix}-{name}", svg)
+        svg = re.sub(rf'(id="|#){re.escape(name)}(?=["\)])', rf"\g<1>{prefix}{name}", svg)
     for colour, variable in _COLOURS.items():
         svg = svg.replace(colour, variable)
     svg = re.sub(rf"#({'|'.join(_PALETTE)})", r"var(--c-\1)", svg)
     svg = re.sub(r"font: ([\d.]+px)[^;\"]*", r"font-size: \1", svg)
-    svg = re.sub(r"<style.*?</style>", "", svg).replace("<defs></defs>", "")
+    svg = re.sub(r"<style.*?</style>", "", svg).replace("<defs></defs>", "").replace("xlink:href", "href")
+    styles: dict[str, str] = {}
+    svg = re.sub(r' style="([^"]*)"', lambda found: f' class="{_class(found[1], prefix, styles)}"', svg)
     width, height = (float(size) for size in re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)[0])
     head = f'<svg class="plot" viewBox="0 0 {width:g} {height:g}" style="--w: {width:.0f}" role="img" aria-label="'
-    return re.sub(r"<svg .*?>", lambda _: f'{head}{escape(title)}">', svg, count=1).strip()
+    rules = "".join(f".{name}{{{rule.replace(': ', ':').replace('; ', ';')}}}" for rule, name in styles.items())
+    begin = f'{head}{escape(title)}"><style>{rules}</style>'
+    return re.sub(r"<svg .*?>", lambda _: begin, svg, count=1).strip()
+
+
+def _class(rule: str, prefix: str, styles: dict[str, str]) -> str:
+    """Return the name that stands for a style in this figure."""
+    return styles.setdefault(rule, f"{prefix}s{len(styles)}")

@@ -54,7 +54,7 @@ def retrieval_report(results: Results) -> Report:
             digits=_DIGITS,
         ),
         *(() if sweep else _comparisons(results)),
-        Table("table", recall_table(rows), "Recall of each method and code length.", folded=True, digits=_DIGITS),
+        Table("table", recall_table(rows), "Recall of each method and code length.", shown=False, digits=_DIGITS),
         Table("recall", recall_curves(rows), "Recall at every depth.", folded=True, shown=False, digits=_DIGITS),
     )
     figures = _sweep_figures(results) if sweep else _recall_figures(results)
@@ -71,7 +71,7 @@ def _comparisons(results: Results) -> tuple[Table, ...]:
     depth = max((row.depths[-1] for row in recall_rows(rows) if row.ok and row.depths), default=0)
     caption = f"recall@{depth} by code length k (bits): mean ± standard deviation over seeds"
     return (
-        Table("lengths", lengths_table(rows, lengths), caption, shown=False, written=False),
+        Table("lengths", lengths_table(rows, lengths), caption, written=False),
         Table("frontier", frontier_table(rows), "Recall and encode time.", shown=False, digits=_DIGITS),
         Table("differences", differences_table(rows, lengths), "Recall less that of lsh.", shown=False, digits=_DIGITS),
     )
@@ -114,6 +114,7 @@ def _recall_figures(results: Results) -> tuple[Figure, ...]:
         "As in the paper: recall against the number of retrieved points, codes against codes (symmetric). Bands are "
         "one standard deviation over seeds.",
         folded=True,
+        inline=all(row.data_kind != "synthetic" for row in results.rows),
     )
     asymmetric = Figure(
         "recall-asymmetric",

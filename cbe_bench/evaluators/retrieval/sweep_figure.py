@@ -81,7 +81,7 @@ def _draw_sweep(axis: "Axes", table: pd.DataFrame, parameter: str, name: str) ->
     for i, ((n_bits, n_train), line) in enumerate(table.groupby(["n_bits", "n_train"])):
         at = [values.index(value) for value in line[parameter]] if parameter not in _COUNTS else line[parameter]
         style: dict[str, Any] = {"color": _COLOURS[i % 6], "marker": _MARKS[i % 6], "markersize": 3.5, "capsize": 2}
-        less = line.loc[line[parameter] == base, name] if base is not None else ()
+        less = line.loc[line[parameter] == base, name]
         height = 100 * (line[name] - less.iloc[0]) if len(less) else line[name]
         bars = line[f"{name}_std"] * (100 if len(less) else 1)
         axis.errorbar(at, height, bars, label=f"{n_bits:,} bits, {n_train:,} training rows", **style)

@@ -25,6 +25,13 @@ class Cell:
         return isinstance(self.key, float)
 
     @property
+    def sort_key(self) -> str:
+        """What a script sorts it by where its text does not do; empty where it does."""
+        if not isinstance(self.key, float):
+            return ""
+        return "" if self.text == f"{self.key:g}" and not self.beside else f"{self.key:.6g}"
+
+    @property
     def plain(self) -> str:
         """All of it, as plain text."""
         return f"{self.text} {self.beside}".strip()

@@ -1,6 +1,9 @@
 """Numbers and lists in words."""
 
+import re
 from collections.abc import Iterable
+
+from markupsafe import Markup, escape
 
 from cbe_bench.core.claims import Verdict
 from cbe_bench.reports.page.grid import Grid, number
@@ -35,3 +38,14 @@ def markdown_table(grid: Grid) -> str:
 def markdown_cell(text: object) -> str:
     """Write a text so that it stays in one cell of a Markdown table."""
     return " ".join(str(text).split()).replace("|", "\\|")
+
+
+_SIGNS = {"sqrt(": "√(", "lambda": "λ", "lam": "λ", "mu": "μ", "pi": "π", "theta": "θ", ">=": "≥", "<=": "≤"}
+_WORDS = re.compile(r"\bsqrt\(|\b(?:lambda|lam|mu|pi|theta)\b(?![-\w./]*\.(?:yaml|csv))|>=|<=")
+_POWER = re.compile(r"(?<=[\w)])\^(-?\d+(?:\.\d+)?|\w)")
+
+
+def math(text: object) -> Markup:
+    """Write formulas in a text as the paper does: powers raised, Greek letters, roots."""
+    safe = _WORDS.sub(lambda found: _SIGNS[found[0]], str(text))
+    return Markup(_POWER.sub(r"<sup>\1</sup>", str(escape(safe))))
