@@ -25,8 +25,8 @@ def _weight(results: Results) -> tuple[bool, int, int]:
 
 def findings(results: Results | None, counts: Mapping[str, int]) -> list[str]:
     """Return what was found: on speed, on recall, and on the claims of the paper."""
-    verdicts = ", ".join(f"{counts[name]} {name}" for name in OUTCOMES)
-    last = f"Of the {sum(counts.values())} claims of the paper that were looked at, {verdicts}."
+    verdicts = ", ".join(f"{counts[name]} {'is' if counts[name] == 1 else 'are'} {name}" for name in OUTCOMES)
+    last = f"Of {sum(counts.values())} claims of the paper {verdicts}."
     if results is None:
         return [last]
     rows = recall_rows(results.rows)

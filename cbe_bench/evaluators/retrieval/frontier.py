@@ -112,7 +112,7 @@ def frontier_figure(results: Results) -> "Drawing | None":
     if not len(table):
         return None
     with drawing_style():
-        figure = Drawing(figsize=(6.2, 4.1), layout="constrained")
+        figure = Drawing(figsize=(4.8, 4.2), layout="constrained")
         axis = figure.subplots()
         styles = line_styles(list(dict.fromkeys(table["encoder"])))
         for encoder, (colour, dash) in styles.items():
@@ -126,7 +126,7 @@ def frontier_figure(results: Results) -> "Drawing | None":
         axis.set_ylim(max(table["recall"].min() - 0.08, 0.01), 1 - 0.7 * _LEAST_MISSED)
         depth = max(row.depths[-1] for row in rows if row.ok)
         axis.set(xlabel="encode time (µs per vector, one thread)", ylabel=f"recall@{depth}")
-        figure.legend(loc="outside right center", frameon=False)
+        figure.legend(loc="outside lower center", ncols=4, frameon=False)
         entitle(figure, named_synthetic(frontier_finding(table), rows), data_label(rows))
     return figure
 
@@ -158,7 +158,7 @@ def differences_figure(results: Results) -> "Drawing | None":
         return None
     methods = list(dict.fromkeys(table["encoder"]))
     with drawing_style():
-        figure = Drawing(figsize=(6.2, 3.7), layout="constrained")
+        figure = Drawing(figsize=(4.8, 3.9), layout="constrained")
         axis = figure.subplots()
         axis.axhline(0, color="0.35", linewidth=0.9)
         shifts = dict(zip(methods, np.linspace(-0.05, 0.05, len(methods)), strict=True))
@@ -173,6 +173,6 @@ def differences_figure(results: Results) -> "Drawing | None":
         axis.set_xticks(lengths, [f"{k:,}" for k in lengths])
         axis.minorticks_off()
         axis.set(xlabel="code length k (bits)", ylabel="recall less that of lsh (points)")
-        figure.legend(loc="outside right center", frameon=False)
+        figure.legend(loc="outside lower center", ncols=4, frameon=False)
         entitle(figure, named_synthetic(differences_finding(table), rows), data_label(rows))
     return figure

@@ -67,7 +67,7 @@ def speedup_figure(rows: list[TimingRow]) -> "Drawing | None":
     if len(dims) < 2 or not rivals:
         return None
     with drawing_style():
-        figure = Figure(figsize=(6.2, 3.9), layout="constrained")
+        figure = Figure(figsize=(4.8, 3.9), layout="constrained")
         axis = figure.subplots()
         axis.axhline(1, color="0.35", linewidth=0.9)
         for name, (colour, dash) in line_styles(rivals).items():
@@ -84,7 +84,7 @@ def speedup_figure(rows: list[TimingRow]) -> "Drawing | None":
         axis.set_xscale("log", base=2)
         axis.set(yscale="log", xlabel="dimension d (code length k = d)", ylabel="encode time / circulant")
         axis.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        figure.legend(loc="outside right center", frameon=False)
+        figure.legend(loc="outside lower center", ncols=4, frameon=False)
         entitle(figure, _speed_finding(square, dims), _how(list(square.values())))
     return figure
 

@@ -40,8 +40,9 @@ def markdown_cell(text: object) -> str:
     return " ".join(str(text).split()).replace("|", "\\|")
 
 
-_SIGNS = {"sqrt(": "√(", "lambda": "λ", "lam": "λ", "mu": "μ", "pi": "π", "theta": "θ", ">=": "≥", "<=": "≤"}
-_WORDS = re.compile(r"\bsqrt\(|\b(?:lambda|lam|mu|pi|theta)\b(?![-\w./]*\.(?:yaml|csv))|>=|<=")
+_GREEK = {"lambda": "λ", "lam": "λ", "mu": "μ", "pi": "π", "theta": "θ", "rho": "\u03c1", "delta": "δ", "epsilon": "ε"}
+_SIGNS = {**_GREEK, "sqrt(": "√(", ">=": "≥", "<=": "≤"}
+_WORDS = re.compile(r"\bsqrt\(|\b(?:lambda|lam|mu|pi|theta|rho|delta|epsilon)\b(?![-\w./]*\.(?:yaml|csv))|>=|<=")
 _POWER = re.compile(r"(?<=[\w)])\^(-?\d+(?:\.\d+)?|\w)")
 
 
