@@ -15,6 +15,7 @@ _COLOURS = {
     "#595959": "var(--quiet)",
 }
 """Greys of the drawing, and what takes their place on a page."""
+_RAISED = str.maketrans("0123456789.-", "⁰¹²³⁴⁵⁶⁷⁸⁹·⁻")
 _PALETTE = ("0072b2", "56b4e9", "8a8a8a", "d55e00", "009e73", "cc79a7", "e69f00", "6a3d9a", "f0e442", "999999")
 """Colours of methods: on a page each is a variable, --c-0072b2 and so on, which dark pages set brighter."""
 
@@ -61,6 +62,7 @@ def for_page(svg: str, prefix: str, title: str) -> str:
 
     for name in set(re.findall(r'id="([^"]+)"', svg)):
         svg = re.sub(rf'(id="|#){re.escape(name)}(?=["\)])', rf"\g<1>{prefix}{name}", svg)
+    svg = re.sub(r"(?<=\w)\^(-?[\d.]+)", lambda power: power[1].translate(_RAISED), svg)
     for colour, variable in _COLOURS.items():
         svg = svg.replace(colour, variable)
     svg = re.sub(rf"#({'|'.join(_PALETTE)})", r"var(--c-\1)", svg)
