@@ -556,7 +556,7 @@ def test_report_of_a_real_run(tmp_path):
     document = Document(page)
     assert "synthetic surrogate: 1,000 database rows" in document.texts["experiment-flickr"]
     assert page.count('<svg class="plot"') == 1, (
-        "differences to lsh; the paper's layout is linked, for data are synthetic"
+        "differences to lsh; the paper's layout is linked"
     )
     assert "#ffffff" not in page.split("</style>", 1)[1], "figures have the colours of the page"
     assert "recall@100" in document.texts["experiment-flickr"]

@@ -42,9 +42,7 @@ def markdown_cell(text: object) -> str:
 
 _GREEK = {"lambda": "λ", "lam": "λ", "mu": "μ", "pi": "π", "theta": "θ", "rho": "\u03c1", "delta": "δ", "epsilon": "ε"}
 _SIGNS = {**_GREEK, "sqrt(": "√(", ">=": "≥", "<=": "≤"}
-_WORDS = re.compile(
-    r"\bsqrt\(|(?<![-\w/])(?:lambda|lam|mu|pi|theta|rho|delta|epsilon)\b(?![-\w./]*\.(?:yaml|csv))|>=|<="
-)
+_WORDS = re.compile(rf"\bsqrt\(|(?<![-\w/])(?:{'|'.join(_GREEK)})\b(?![-\w./]*\.(?:yaml|csv))|>=|<=")
 _POWER = re.compile(r"(?<=[\w)])\^(-?\d+(?:\.\d+)?|\w)")
 
 
