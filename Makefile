@@ -10,7 +10,7 @@ help:
 	@echo "make reproduce [SCALE=smoke|quick|paper]  every experiment, the page, a verdict on every claim"
 	@echo "make test                                 lint, types and the tests (minutes)"
 	@echo "make test-full                            also the slow tests"
-	@echo "make test-portable                        the tests under the kernels of other processors (an hour)"
+	@echo "make test-portable                        the tests under the kernels of other processors (half an hour)"
 	@echo "make bench                                speed against other libraries"
 
 # what running needs; what developing needs as well
@@ -49,6 +49,7 @@ bench: setup
 	$(BIN)/python scripts/bench_hamming.py
 	$(BIN)/python scripts/bench_hadamard.py
 	$(BIN)/python scripts/bench_circulant.py
+	$(BIN)/python scripts/bench_single.py
 
 clean:
 	rm -rf .venv build dist *.egg-info

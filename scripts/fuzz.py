@@ -15,6 +15,7 @@ import faulthandler
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -63,7 +64,8 @@ def run_case(kind: str, path: Path) -> tuple[str, str]:
             KINDS[kind].use(path)
     except InputError as error:
         said = str(error)
-        return ("refused" if said.isprintable() and path.stem in said else "unclear message"), said
+        clear = said.isprintable() and (path.stem in said or not KINDS[kind].names_itself)
+        return ("refused" if clear else "unclear message"), said
     except BaseException as error:
         return type(error).__name__, repr(error)
     return ("warning", str(warned[0].message)) if warned else ("read", "")
@@ -83,6 +85,7 @@ def child(kind: str, first: int, last: int, seed: int, folder: Path) -> None:
         faulthandler.cancel_dump_traceback_later()
         print(json.dumps({"number": number, "outcome": outcome, "detail": detail[:500]}), flush=True)
         path.unlink(missing_ok=True)
+        shutil.rmtree(path.with_suffix(""), ignore_errors=True)
 
 
 def _valid(kind: str, folder: Path) -> Path:

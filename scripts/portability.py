@@ -3,8 +3,8 @@
     python scripts/portability.py codes [--small] [--out results/reference/portability]
     python scripts/portability.py tests [pytest arguments]
 
-BLAS, numba and NumPy choose instructions by the processor they find; environment variables make them choose those of
-older ones. `codes` fits and encodes by every method under each choice and writes how many bits differ from those of
+BLAS, numba and NumPy choose instructions by the processor they find; environment variables make all three choose as
+on another one. `codes` fits and encodes by every method under each choice and writes how many bits differ from those of
 this processor (`flips.csv`), and which data are equal to the bit (`data.csv`). `tests` runs the tests under each.
 """
 
@@ -36,33 +36,37 @@ from cbe_bench.kernels.bits import pack_signs
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = "native"
-BLAS = {
-    "Prescott": "sse3",
-    "Nehalem": "sse4.2",
-    "Sandybridge": "avx",
-    "Haswell": "avx2",
-    "Zen": "avx2",
-    "SkylakeX": "avx512vl",
+PROCESSORS = {
+    "Prescott": ("sse3", "generic"),
+    "Nehalem": ("sse4.2", "x86-64-v2"),
+    "Sandybridge": ("avx", "x86-64-v2"),
+    "Haswell": ("avx2", "x86-64-v3"),
+    "Zen": ("avx2", "x86-64-v3"),
+    "SkylakeX": ("avx512vl", "x86-64-v4"),
 }
-"""The kernels of OpenBLAS for x86 and the extension that they need."""
-COMPILER = {"generic": "", "x86-64-v2": "sse4.2", "x86-64-v3": "avx2", "x86-64-v4": "avx512vl"}
-"""The processors that numba can compile for and the extension that they need; generic ones have SSE2 or NEON."""
+"""Processors by the kernels OpenBLAS has for them: an extension each needs, and what numba compiles for."""
 
 
 def choices() -> dict[str, dict[str, str]]:
-    """Return the environment variables of each choice of kernels that this processor can run."""
+    """Return the environment variables under which libraries choose as on each processor that this one can play."""
     features = llvmlite.binding.get_host_cpu_features()
     found = np.show_config(mode="dicts").get("SIMD Extensions", {}).get("found", [])
-    return {
-        REFERENCE: {},
-        **{f"blas {name}": {"OPENBLAS_CORETYPE": name} for name, needs in BLAS.items() if features.get(needs)},
-        **{
-            f"numba {name}": {"NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": ""}
-            for name, needs in COMPILER.items()
-            if not needs or features.get(needs)
-        },
-        **({"numpy baseline": {"NPY_DISABLE_CPU_FEATURES": " ".join(found)}} if found else {}),
-    }
+    played: dict[str, dict[str, str]] = {REFERENCE: {}}
+    for name, (needs, target) in PROCESSORS.items():
+        if features.get(needs):
+            lacks = [one for one in found if not _has(name, one)]
+            played[name] = {"OPENBLAS_CORETYPE": name, "NUMBA_CPU_NAME": target, "NUMBA_CPU_FEATURES": ""}
+            played[name] |= {"NPY_DISABLE_CPU_FEATURES": " ".join(lacks)} if lacks else {}
+    if len(played) == 1:  # no x86: what any processor can play
+        played["generic"] = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+    return played
+
+
+def _has(processor: str, extension: str) -> bool:
+    """Tell whether a processor has an extension that NumPy uses beyond its baseline."""
+    if extension.startswith(("AVX512", "X86_V4")):
+        return processor == "SkylakeX"
+    return processor in ("Haswell", "Zen", "SkylakeX")
 
 
 def fingerprints(small: bool) -> dict[str, np.ndarray]:
@@ -132,11 +136,11 @@ def compare_codes(small: bool, out: Path) -> None:
         for key, value in found.items():
             kind, what, *trained = key.split("/")
             if kind == "data":
-                data.append({"kernels": name, "data": what, "equal": bool(value == reference[key])})
+                data.append({"processor": name, "data": what, "equal": bool(value == reference[key])})
                 continue
             flipped = int(np.bitwise_count(value ^ reference[key]).sum())
             row = {
-                "kernels": name,
+                "processor": name,
                 "method": what,
                 "parameters": trained[0],
                 "bits": 8 * value.size,
@@ -153,14 +157,14 @@ def compare_codes(small: bool, out: Path) -> None:
 
 
 def run_tests(arguments: list[str]) -> int:
-    """Run the tests under every choice of kernels; return how many choices failed."""
+    """Run the tests as on every processor; return on how many they failed."""
     failed = []
     for name, variables in choices().items():
         print(f"== {name}", flush=True)
         command = ["-m", "pytest", "-m", "not slow", "--ignore=tests/test_other_kernels.py", *arguments]
         if under(variables, *command, cwd=ROOT).returncode:
             failed.append(name)
-    print(f"failed under: {', '.join(failed)}" if failed else "passed under every choice of kernels")
+    print(f"failed as on: {', '.join(failed)}" if failed else "passed as on every processor")
     return len(failed)
 
 

@@ -1,8 +1,11 @@
 """Each encoder against its own definition."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from scipy.linalg import circulant, hadamard
+from sklearn.exceptions import NotFittedError
 
 from cbe_bench import HD3, LSH, BilinearRand, CBEOrth, CBERand, make_encoder
 from cbe_bench.core.errors import InputError
@@ -175,3 +178,56 @@ def test_bilinear_says_when_bits_are_padded(X):
     with pytest.warns(UserWarning, match="59 bits have no sides that fit .* 60 are computed and cut"):
         encoder = BilinearRand(59, random_state=0).fit(X)
     assert encoder.project(X).shape == (30, 59)
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        *((name, {}) for name in ("cbe-rand", "cbe-opt", "hd3", "lsh", "itq")),
+        ("cbe-orth", {"rows": "strided"}),
+        ("cbe-rand", {"rows": "random"}),
+        ("cbe-rand", {"center": True}),
+    ],
+)
+def test_one_vector_has_the_bits_of_a_row(name, params, rng):
+    for d, n_bits in ((96, 20), (96, 96), (61, 61), (96, 150)):
+        if name == "itq" and n_bits > d:
+            continue
+        X = rng.standard_normal((120, d)).astype(np.float32)
+        encoder = make_encoder(name, n_bits=n_bits, random_state=0, **params).fit(X)
+        codes = encoder.encode(X)
+        for form in (X, X.astype(np.float64), np.asfortranarray(X), X.tolist()):
+            found = np.stack([encoder.encode_one(x) for x in form])
+            assert found.dtype == np.uint8
+            assert np.array_equal(found, codes)
+        encoder.set_params(random_state=1).fit(X)
+        assert np.array_equal(encoder.encode_one(X[3]), encoder.encode(X[3:4])[0]), "bound to the latest fit"
+
+
+@pytest.mark.parametrize("name", ["cbe-rand", "hd3", "lsh"])
+def test_one_vector_is_checked_as_rows_are(name, rng):
+    x = rng.standard_normal(64).astype(np.float32)
+    encoder = make_encoder(name, random_state=0)
+    with pytest.raises(NotFittedError):
+        encoder.encode_one(x)
+    encoder.fit(x[None])
+    for scale in (0, 2.0**60, 2.0**-62, 2.0**100, 2.0**-100):
+        scaled = x * np.float32(scale)
+        assert np.array_equal(encoder.encode_one(scaled), encoder.encode(scaled[None])[0])
+    for bad in (np.nan, np.inf, -np.inf):
+        broken = x.copy()
+        broken[-1] = bad
+        with pytest.raises(ValueError, match=r"NaN|infinity"):
+            encoder.encode_one(broken)
+    with pytest.raises(ValueError, match="63 features"):
+        encoder.encode_one(x[:-1])
+    with pytest.raises(InputError, match="encode_one takes a vector, found 2 dimensions"):
+        encoder.encode_one(x[None])
+
+
+def test_one_vector_from_several_threads(rng):
+    X = rng.standard_normal((64, 256)).astype(np.float32)
+    encoder = make_encoder("cbe-rand", random_state=0).fit(X)
+    with ThreadPoolExecutor(4) as pool:
+        found = np.stack(list(pool.map(encoder.encode_one, list(X) * 20)))
+    assert np.array_equal(found, np.tile(encoder.encode(X), (20, 1)))

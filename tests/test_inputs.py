@@ -1,5 +1,10 @@
 """What encoders take: any type of number, any magnitude, any container; a right result or one clear error."""
 
+import gc
+import os
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.lib.format import open_memmap
@@ -142,3 +147,23 @@ def test_no_rows_have_no_codes_and_teach_nothing(name, rng):
 def test_untrained_methods_read_only_the_shape(name):
     X = np.broadcast_to(np.ones(16, np.float32), (1 << 40, 16))  # would take 64 TiB
     assert make_encoder(name, n_bits=8, random_state=0).fit(X).n_features_in_ == 16
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("name", NAMES)
+def test_memory_does_not_grow_over_encode_calls(name, rng):
+    X = rng.standard_normal((40, 16)).astype(np.float32)
+    encoder = make_encoder(name, n_bits=8, random_state=0).fit(X)
+    row = X[:1]
+
+    def resident():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    for _ in range(100):
+        encoder.encode(row, check_input=False)
+    gc.collect()
+    before = resident()
+    for _ in range(10_000):
+        encoder.encode(row, check_input=False)
+    assert resident() - before < 2 << 20, "less than 200 bytes a call"

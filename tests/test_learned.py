@@ -18,9 +18,9 @@ from cbe_bench.encoders.bilinear import sides
 from cbe_bench.encoders.sklsh import nearest_distances
 from cbe_bench.encoders.spectral import slowest_modes
 from cbe_bench.kernels import parallel
-from cbe_bench.kernels.hamming import top_k
 from cbe_bench.kernels.linalg import orthogonal
 from cbe_bench.kernels.linalg.principal import principal_directions
+from cbe_bench.kernels.nearest import top_k
 
 METHODS = ["aqbc", "bilinear-opt", "itq", "sh", "sklsh"]
 seeds = st.integers(0, 2**31 - 1)

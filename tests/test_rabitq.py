@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cbe_bench import RaBitQ
+from cbe_bench import RaBitQ, load_encoder, load_rabitq, make_encoder
 from cbe_bench.core.errors import InputError
 from cbe_bench.kernels.grid import grid_codes, integer_products, plane_sums, real_products
 
@@ -190,6 +190,30 @@ def test_principal_components_only(rng):
 def test_bad_parameters_are_errors(params, message):
     with pytest.raises(InputError, match=message):
         RaBitQ(**params).fit(np.eye(8))
+
+
+@pytest.mark.parametrize("n_components", [None, 10])
+@pytest.mark.parametrize("rotation", ROTATIONS)
+def test_saved_and_read_back(rotation, n_components, rng, tmp_path):
+    X, path = clustered(rng, 60, 24), tmp_path / "r.npz"
+    quantizer = RaBitQ(bits_per_dim=2, rotation=rotation, n_components=n_components, random_state=0).fit(X)
+    quantizer.save(path)
+    again = load_rabitq(path)
+    assert again.get_params() == quantizer.get_params() | {"random_state": None}
+    codes = again.encode(X)
+    assert np.array_equal(again.estimate(X, codes), quantizer.estimate(X, quantizer.encode(X)))
+    with pytest.raises(InputError, match="holds a RaBitQ, not a binary encoder; load_rabitq reads it"):
+        load_encoder(path)
+    content = path.read_bytes()
+    path.write_bytes(content.replace(quantizer.center_.tobytes(), (quantizer.center_ + 1).tobytes()))
+    with pytest.raises(InputError, match="not a saved encoder"):
+        load_rabitq(path)
+
+
+def test_a_binary_encoder_is_no_rabitq(rng, tmp_path):
+    make_encoder("sign").fit(clustered(rng, 9, 8)).save(tmp_path / "e.npz")
+    with pytest.raises(InputError, match="holds a binary encoder, sign, not a RaBitQ"):
+        load_rabitq(tmp_path / "e.npz")
 
 
 @pytest.mark.parametrize("rotation", ROTATIONS)

@@ -13,6 +13,7 @@ from cbe_bench.encoders import encoder_classes
 from cbe_bench.encoders.diagnostics import CodeWarning, constant_bits, equal_codes, mean_energy
 from cbe_bench.kernels.bits import pack_signs
 from cbe_bench.kernels.linalg.principal import principal_directions
+from cbe_bench.kernels.nearest import top_k
 
 NAMES = list(encoder_classes())
 STEPS = [{"center": True}, {"threshold": "median"}, {"center": True, "threshold": "median"}, {"pca": True}]
@@ -68,6 +69,42 @@ def test_adding_a_constant_vector_leaves_centred_codes(name, seed, size):
     shift = size * rng.standard_normal(24)
     one, two = (make_encoder(name, n_bits=16, center=True, random_state=1).fit(rows) for rows in (X, X + shift))
     assert np.mean(one.transform(X) != two.transform(X + shift)) < 0.01
+
+
+@pytest.mark.parametrize("name", ["sign", "hd3"])
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 2**31 - 1))
+def test_adding_a_constant_vector_leaves_centred_codes_and_rankings_exactly(name, seed):
+    """Whole numbers, and a mean that is one: nothing is rounded."""
+    rng = np.random.default_rng(seed)
+    half = rng.integers(-50, 50, (40, 16))
+    X, shift = np.concatenate([half, -half]).astype(np.float64), rng.integers(-500, 500, 16)
+    one, two = (make_encoder(name, center=True, random_state=1).fit(rows) for rows in (X, X + shift))
+    assert np.array_equal(one.project(X), two.project(X + shift))
+    codes = one.encode(X), two.encode(X + shift)
+    assert np.array_equal(*codes)
+    assert np.array_equal(*(top_k(some[:10], some, 20)[1] for some in codes))
+
+
+LONG = [("cbe-orth", 1 << 14, 1000, {}), ("cbe-orth", 2048, 128, {"rows": "strided"})]
+SHORT = [
+    ("cbe-orth", 96, 96),
+    ("cbe-orth", 96, 41),
+    ("cbe-orth", 96, 170),
+    ("cbe-orth", 75, 200),
+    ("hd3", 50, 150),
+]
+
+
+@pytest.mark.parametrize(
+    "name, d, n_bits, params",
+    [*((*one, {}) for one in SHORT), *(pytest.param(*one, marks=pytest.mark.slow) for one in LONG)],
+)
+def test_kernels_compare_with_thresholds_as_they_pack(name, d, n_bits, params, rng):
+    X = (rng.standard_normal((30, d)) + rng.standard_normal(d)).astype(np.float32)
+    encoder = make_encoder(name, n_bits=n_bits, center=True, random_state=2, **params).fit(X)
+    assert np.array_equal(encoder.encode(X), pack_signs(encoder.project(X)))
+    assert not np.array_equal(encoder.encode(X), encoder.encoder_.encode(X))
 
 
 @pytest.mark.parametrize("name", NAMES)

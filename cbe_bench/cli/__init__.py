@@ -73,9 +73,10 @@ def main() -> None:
     The paper's figures on real features of its size, in minutes:
       cbe-bench data make cifar10-vlad25600
       cbe-bench run cifar10
-    Your own vectors (.h5 .npy .fvecs .bvecs .fbin .parquet, sparse .npz):
-      cbe-bench data check mine.npy
-      cbe-bench run flickr --set data.file=mine.npy
+    Your own vectors (.h5 .npy .fvecs .bvecs .fbin .parquet .csv .npz):
+      cbe-bench recommend mine.npy
+      cbe-bench encode mine.npy -o codes.cbe.h5 --method cbe-opt --bits 1024
+      cbe-bench search codes.cbe.h5 queries.npy -k 10 -o found.npy
     Everything, with a page of figures and a verdict on every claim of the paper:
       cbe-bench reproduce
 

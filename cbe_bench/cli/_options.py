@@ -37,6 +37,30 @@ rerun_option = click.option(
     type=click.Choice(["failed", "all"]),
     help="Run again what failed or timed out, or everything.",
 )
+part_option = click.option(
+    "--dataset",
+    "--column",
+    "part",
+    metavar="NAME",
+    help="Which HDF5 dataset, Parquet column or .npz array, where FILE holds several.",
+)
+metric_option = click.option(
+    "--metric",
+    type=click.Choice(["cosine", "l2", "ip"]),
+    default="cosine",
+    show_default=True,
+    help="What vectors are compared by: angle, Euclidean distance or inner product.",
+)
+seed_option = click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Decides every random draw."
+)
+
+
+def cluster_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say where blocks of rows are computed."""
+    workers = click.option("--workers", type=click.IntRange(min=1), help="Start this many worker processes (Dask).")
+    address = click.option("--scheduler", metavar="ADDRESS", help="Use the workers of a Dask cluster.")
+    return workers(address(function))
 
 
 folder_argument = click.argument("folder", required=False, type=click.Path(path_type=Path))
@@ -91,3 +115,19 @@ def command_line(verb: str, *arguments: object, **options: Any) -> str:
         for each in value if isinstance(value, tuple) else (value,):
             words += [f"--{name.replace('_', '-')}", str(each)]
     return shlex.join(words)
+
+
+def parsed_params(given: tuple[str, ...]) -> dict[str, Any]:
+    """Return the parameters of a method given as NAME=VALUE, values read as YAML."""
+    import yaml
+
+    found = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise InputError(f"--param {text}: write it as NAME=VALUE")
+        try:
+            found[name.strip()] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise InputError(f"--param {text}: the value cannot be read") from None
+    return found

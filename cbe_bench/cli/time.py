@@ -15,6 +15,9 @@ from cbe_bench.cli.run import run
 @click.option("--bits", help="Code lengths: 512, d, d/4, 2d, or a list; default: d.")
 @click.option("--batch", type=click.IntRange(min=1), help="Vectors a call: 1 (default) is latency, more throughput.")
 @click.option("--threads", type=click.IntRange(min=1), help="Threads, pinned to as many cores; default: 1.")
+@click.option(
+    "--device", help="Time on this device as well: gpu, cuda, cuda:1, cupy, jax, ...; copying is timed apart."
+)
 @click.option("--budget", type=click.FloatRange(min=0, min_open=True), help="Seconds to sample a cell; default: 10.")
 @format_option
 @rerun_option
@@ -28,6 +31,7 @@ def command(
     bits: str | None,
     batch: int | None,
     threads: int | None,
+    device: str | None,
     budget: float | None,
     form: str,
     rerun: str | None,
@@ -51,6 +55,7 @@ def command(
       cbe-bench time --dims 2^15..2^27
       cbe-bench time --dims 768,25600 --batch 256
       cbe-bench time --dims 2^10..2^14 --bits d,2d,4d,8d --name growth
+      cbe-bench time --dims 2^15..2^20 --batch 64 --device gpu --name gpu
     """
     encoders = "lsh,bilinear-rand,cbe-rand,cbe-orth,hd3" if methods is None else methods
     chosen = {
@@ -59,10 +64,12 @@ def command(
         "encoders": f"[{', '.join(one.strip() for one in encoders.split(','))}]",
         "batch": batch or 1,
         "threads": threads or 1,
+        "device": device or "cpu",
         "budget_s": budget or 10.0,
         "name": name,
     }
     given = {"dims": dims, "methods": methods, "bits": bits, "batch": batch, "threads": threads, "budget": budget}
+    given["device"] = device
     typed = command_line("time", **{key: value for key, value in given.items() if value is not None}, name=name)
     run(
         Path("configs/table2.yaml"),

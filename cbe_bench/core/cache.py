@@ -1,49 +1,98 @@
 """Files cached between runs in the user's cache directory, and files that appear whole or not at all."""
 
+import hashlib
 import logging
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from cbe_bench.core.locks import CAN_LOCK, held
+
 logger = logging.getLogger(__name__)
+
+_TEMPORARY = ".cbe-bench-"
+"""How the names of temporary folders begin."""
+_MOST_BYTES = 1 << 30
+"""A file in the cache is smaller."""
 
 
 def cache_directory() -> Path:
-    """Return where FFT plans, exact neighbours and file hashes are cached (CBE_BENCH_CACHE overrides)."""
+    """Return where exact neighbours and file hashes are cached (CBE_BENCH_CACHE overrides).
+
+    A user without a home directory has no cache: the place returned is one where nothing can be written.
+    """
     chosen = os.environ.get("CBE_BENCH_CACHE")
     if chosen:
         return Path(chosen)
     from platformdirs import user_cache_path
 
-    return user_cache_path("cbe-bench")
+    with suppress(RuntimeError):
+        path = user_cache_path("cbe-bench")
+        if path.is_absolute():  # some versions return ~/.cache as it stands
+            return path
+    return Path(os.devnull) / "cbe-bench"
 
 
 def write_cache(path: Path, content: bytes) -> None:
     """Keep what can be computed again; where it cannot be written, it is lost with a warning."""
     try:
-        with whole_file(path) as temporary:
-            temporary.write_bytes(content)
+        write_checked(path, content)
     except OSError as error:
         logger.warning("%s could not be cached for the next run: %s", path.name, error.strerror or error)
 
 
+def write_checked(path: Path, content: bytes) -> None:
+    """Write a file that begins with a line with the hash of the rest."""
+    with whole_file(path) as temporary:
+        temporary.write_bytes(_hash(content) + b"\n" + content)
+
+
+def read_checked(path: Path) -> bytes | None:
+    """Return what `write_cache` or `write_checked` wrote; None where there is nothing, or where it was damaged."""
+    try:
+        if not path.is_file() or path.stat().st_size > _MOST_BYTES:
+            return None
+        found, _, content = path.read_bytes().partition(b"\n")
+    except OSError:
+        return None
+    return content if found == _hash(content) else None
+
+
+def _hash(content: bytes) -> bytes:
+    return hashlib.sha256(content).hexdigest().encode()
+
+
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Give a temporary path to write to; it becomes `path` in one step at the end, and vanishes on an error."""
+    """Give a temporary path to write to; it becomes `path` in one step at the end, and vanishes on an error.
+
+    What a killed process left in the folder of `path` is removed.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
-    os.close(handle)
-    temporary = Path(name)
-    try:
+    with _temporary_folder(path.parent) as folder:
+        temporary = folder / path.name
         yield temporary
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o666 & ~mask)
         temporary.replace(path)
-    finally:
-        with suppress(FileNotFoundError):
-            temporary.unlink()
+
+
+@contextmanager
+def _temporary_folder(parent: Path) -> Iterator[Path]:
+    """Give a new folder, locked as long as this process lives and removed at the end."""
+    for abandoned in parent.glob(f"{_TEMPORARY}*") if CAN_LOCK else ():
+        with suppress(OSError), held(abandoned) as ours:
+            if ours:
+                shutil.rmtree(abandoned, ignore_errors=True)
+    ours = False
+    while not ours:  # before it is locked, another process may take it for an abandoned one
+        folder = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=parent))
+        with held(folder) as ours:
+            if ours:
+                try:
+                    yield folder
+                finally:
+                    shutil.rmtree(folder, ignore_errors=True)

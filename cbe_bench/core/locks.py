@@ -14,6 +14,7 @@ try:
     import fcntl
 except ImportError:  # Windows: runs are not kept apart there
     fcntl = None
+CAN_LOCK = fcntl is not None
 
 
 @contextmanager
@@ -29,14 +30,37 @@ def exclusive(folder: Path, message: Callable[[str], None]) -> Iterator[int]:
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _lock(handle):
             message(f"another run is writing to {folder}: waiting for it to end")
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield handle
     finally:
         os.close(handle)
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[bool]:
+    """Lock a folder if no process has it; yield whether it is there and locked, or cannot be locked on this system."""
+    if fcntl is None:
+        yield True
+        return
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except FileNotFoundError:
+        yield False
+        return
+    try:
+        yield _lock(handle) and folder.exists()
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from cbe_bench.core.cache import whole_file
-from cbe_bench.core.errors import InputError
+from cbe_bench.core.errors import InputError, first_line
 
 ROWS_FILE, DESCRIPTION_FILE = "rows.jsonl", "experiment.json"
 OK, SKIPPED, FAILED, TIMEOUT = "ok", "skipped", "failed", "timeout"
@@ -167,14 +167,12 @@ def load_description(folder: Path) -> Description:
     """Read what the experiment in a folder is."""
     path = folder / DESCRIPTION_FILE
     try:
-        values = json.loads(path.read_text())
-        description = Description(**values)
-        if not isinstance(description.labels, dict) or not isinstance(description.config, dict):
-            raise ValueError("labels and config must be objects")
+        values = asdict(Description(**json.loads(path.read_text())))  # no other fields
+        description: Description = _adapter(Description).validate_python(values)
     except FileNotFoundError:
         raise InputError(f"{folder}: no experiment there: it has no {DESCRIPTION_FILE}") from None
-    except (ValueError, TypeError) as error:
-        raise InputError(f"{path}: does not describe an experiment ({error})") from None
+    except (ValueError, TypeError, RecursionError) as error:
+        raise InputError(f"{path}: does not describe an experiment ({first_line(error)})") from None
     return description
 
 
@@ -214,7 +212,7 @@ def load_rows(path: Path, types: RowTypes) -> list[Row]:
             continue
         try:
             values = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue  # torn by a crash
         try:
             row = types[values["type"]].from_json(values)

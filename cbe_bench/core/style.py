@@ -82,3 +82,8 @@ def entitle(figure: "Figure", title: str, subtitle: str) -> None:
     under = Annotation("\n".join(below), (0, 0), xycoords=heading, annotation_clip=False, parse_math=False, **small)
     under.set_in_layout(False)
     figure.add_artist(under)
+
+
+def plain(text: str) -> str:
+    """Return a user's text such that matplotlib draws it as it stands: no mathematics, no hidden legend entry."""
+    return (" " if text.startswith("_") else "") + text.replace("$", r"\$")

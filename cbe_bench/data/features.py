@@ -14,11 +14,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.core.cache import cache_directory, write_cache
+from cbe_bench.core.cache import cache_directory, read_checked, write_cache
 from cbe_bench.core.errors import InputError
 from cbe_bench.kernels.linalg.products import squared_norms
 
 Matrix = NDArray[np.float32]
+
+_SOURCES = ("images", "texts", "vectors")
+"""Keys of a recipe that hold the hash of what features were built from."""
 
 
 class Features(ABC):
@@ -94,15 +97,18 @@ class FileFeatures(Features):
     def content_hash(self) -> str:
         """Return the hash of the file's bytes, cached as long as its size and time do not change.
 
-        Of features built from images of known content it is the hash of recipe, images and visual words instead: the
-        same wherever they were built, whatever the version of the file format.
+        Of features built from images, texts or vectors of known content it is the hash of the recipe, which names that
+        content, and of the visual words instead: the same wherever they were built, whatever the version of the file
+        format.
         """
         return self._recipe_hash() or file_hash(self.path)
 
     def _recipe_hash(self) -> str | None:
         described = self.describe()
         recipe, words = described.get("recipe"), described.get("words_sha256")
-        if not isinstance(recipe, dict) or not _is_sha256(recipe.get("images")) or not _is_sha256(words):
+        if not isinstance(recipe, dict) or not any(_is_sha256(recipe.get(key)) for key in _SOURCES):
+            return None
+        if not _is_sha256(words) and ("images" in recipe or words is not None):
             return None
         if (recipe.get("rows"), recipe.get("n_features")) != (self.n_rows, self.n_features):
             return None
@@ -119,8 +125,8 @@ def file_hash(path: Path) -> str:
     identity = [str(path.resolve()), status.st_size, status.st_mtime_ns]
     name = hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:24]
     cached = cache_directory() / "hashes" / name
-    if cached.is_file() and _is_sha256(known := cached.read_text()):
-        return known
+    if known := read_checked(cached):
+        return known.decode()
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     write_cache(cached, digest.encode())
@@ -137,8 +143,3 @@ def check_values(block: Matrix, rows: NDArray[np.int64], source: str) -> NDArray
             which = f"row {listed} holds" if len(found) == 1 else f"rows {listed} hold"
             raise InputError(f"{source}: {which} {what} ({len(found)} of the {len(rows)} rows read)")
     return norms
-
-
-def first_line(error: BaseException) -> str:
-    """Return the first line of what an error says."""
-    return str(error).splitlines()[0] if str(error) else type(error).__name__

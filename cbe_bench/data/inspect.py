@@ -12,6 +12,8 @@ from cbe_bench.kernels.parallel import for_slices, slices
 
 _BLOCK_BYTES = 1 << 27
 _ROWS_NAMED = 5
+_SUMMED_ROWS = 256
+"""Rows added up at once."""
 _SAMPLED = 5_000
 _SAMPLE_BYTES = 1 << 29
 """Rows sampled to compare the labels of neighbours, and the memory for them."""
@@ -35,6 +37,8 @@ class Findings:
     """Least, median and largest rho = max|x| / ||x||."""
     nonzero: float = np.nan
     """Fraction of values that are not zero."""
+    mean_energy: float = np.nan
+    """||mean||^2 of the rows scaled to unit length: 1 where all have one direction, 0 where they lie around zero."""
     labels: dict[str, int] | None = None
     """Rows of each label."""
     same_label: float = np.nan
@@ -66,6 +70,7 @@ def inspect(features: Features, tick: Tick | None = None) -> Findings:
     findings = Findings(features.n_rows, features.n_features)
     digests = np.empty(features.n_rows, np.uint64)
     lengths, flatness, filled = [], [], 0
+    total = np.zeros(features.n_features)
     for part in slices(features.n_rows, max(1, _BLOCK_BYTES // (4 * features.n_features))):
         block = features.read(np.arange(part.start, part.stop))
         norms, largest, nonzero = _measure(block, digests[part])
@@ -76,10 +81,13 @@ def inspect(features: Features, tick: Tick | None = None) -> Findings:
         lengths.append(norms[usable])
         flatness.append(largest[usable] / norms[usable])
         filled += int(nonzero.sum())
+        for some in slices(len(block), _SUMMED_ROWS):
+            total += (1 / norms[some][usable[some]]) @ block[some][usable[some]]
         if tick:
             tick(part.stop / features.n_rows)
     findings.duplicates = _repeated(digests)
     findings.norms, findings.flatness = _range(lengths), _range(flatness)
+    findings.mean_energy = float(total @ total) / max(1, sum(map(len, lengths))) ** 2
     findings.nonzero = filled / (features.n_rows * features.n_features)
     labels = features.labels()
     if labels is not None:

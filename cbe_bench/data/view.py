@@ -1,4 +1,4 @@
-"""Features as an experiment sees them: split, reduced to some dimensions, unit length, in blocks of rows."""
+"""Features as an experiment sees them: split, reduced to some dimensions, scaled for the metric, in blocks of rows."""
 
 import hashlib
 import json
@@ -13,6 +13,9 @@ from cbe_bench.data.splits import Protocol, Split
 from cbe_bench.kernels.parallel import slices
 
 _BLOCK_BYTES = 1 << 27
+
+METRICS = ("cosine", "l2", "ip")
+"""What neighbours are nearest by: the angle (rows are scaled to unit length), the distance, the inner product."""
 
 Tick = Callable[[float], None]
 """Told the share of a pass that is done, after every block; may raise to end it."""
@@ -38,6 +41,8 @@ class DatasetView:
         set, else nothing.
     block_rows : int or None
         Rows of a block; by default as many as make 128 MiB.
+    metric : {"cosine", "l2", "ip"}
+        What neighbours are nearest by. Rows are scaled to unit length for "cosine", else used as they are.
     """
 
     def __init__(
@@ -50,8 +55,9 @@ class DatasetView:
         n_dims: int | None = None,
         cache_bytes: int = 0,
         block_rows: int | None = None,
+        metric: str = "cosine",
     ) -> None:
-        self.features, self.split, self.protocol, self.seed = features, split, protocol, seed
+        self.features, self.split, self.protocol, self.seed, self.metric = features, split, protocol, seed, metric
         self.n_features = n_dims or features.n_features
         self._dims = self._choose_dims()
         self._mean: NDArray | None = None
@@ -72,12 +78,13 @@ class DatasetView:
 
     @property
     def as_stored(self) -> bool:
-        """Whether rows are only scaled to unit length: all their dimensions, not centred."""
+        """Whether rows are at most scaled to unit length: all their dimensions, not centred."""
         return self._dims is None and not self.protocol.centre
 
     def key(self) -> str:
         """Return a hash over all that decides the values of the three parts."""
         recipe = [self.features.content_hash(), repr(self.protocol), self.n_features, self.seed]
+        recipe += [self.metric] if self.metric != "cosine" else []
         digest = hashlib.sha256(json.dumps(recipe).encode())
         for rows in (self.split.queries, self.split.database, self.split.train_positions):
             digest.update(np.ascontiguousarray(rows, dtype="<i8").tobytes())
@@ -152,7 +159,9 @@ class DatasetView:
         block = self._read(rows)
         if self.protocol.centre:
             block -= self._database_mean()
-        block /= check_values(block, rows, self.features.source)[:, None]
+        norms = check_values(block, rows, self.features.source)
+        if self.metric == "cosine":
+            block /= norms[:, None]
         return block
 
     def _read(self, rows: NDArray[np.int64]) -> Matrix:

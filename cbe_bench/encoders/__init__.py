@@ -6,7 +6,7 @@ from cbe_bench.encoders.pca import PrincipalComponents
 from cbe_bench.encoders.precondition import Preconditioned
 from cbe_bench.encoders.rabitq import RaBitQ
 from cbe_bench.encoders.registry import encoder_classes, register
-from cbe_bench.encoders.saving import load_encoder
+from cbe_bench.encoders.saving import load_encoder, load_rabitq
 from cbe_bench.encoders.thresholds import Thresholded
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Thresholded",
     "encoder_classes",
     "load_encoder",
+    "load_rabitq",
     "make_encoder",
     "register",
 ]

@@ -60,6 +60,8 @@ class AQBC(LearnedRotation):
         The columns of R.
     """
 
+    good_for = "short codes of non-negative features, such as histograms; angles to the nearest code are small"
+
     def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
         X = X.astype(np.float64, copy=False)
         self.components_ = random_orthonormal(rng, (self.n_bits_, X.shape[1]), X.dtype)

@@ -18,11 +18,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from cbe_bench.core.errors import InputError
 from cbe_bench.core.resources import Resources
+from cbe_bench.encoders.device import DeviceEncoder, unpack_codes
 from cbe_bench.encoders.diagnostics import warn_of_problems
 from cbe_bench.encoders.inputs import check_rows, in_slices
 from cbe_bench.encoders.registry import register
+from cbe_bench.encoders.seeds import child_rng, seed_of
+from cbe_bench.encoders.single import SingleEncoder
 from cbe_bench.encoders.state import Field, Shapes
-from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, unpack_signs
+from cbe_bench.kernels.arrays import library_of
+from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs
 from cbe_bench.kernels.parallel import slices, threads
 
 __all__ = ["ENCODE_VALUES", "N_TRAIN", "Encoder", "child_rng", "register", "seed_of"]
@@ -35,7 +39,7 @@ _SHAPE_ROWS = 1024
 """Rows that an untrained method checks at most; it needs no more than their number of features."""
 
 
-class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+class Encoder(DeviceEncoder, SingleEncoder, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """Real vectors to binary codes.
 
     Parameters
@@ -58,6 +62,8 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
     """Whether the method is data-dependent: `fit` uses the values of its training set, not only their shape."""
     linear: ClassVar[bool] = False
     """Whether `project` is linear: project(x - m) = project(x) - project(m) up to rounding."""
+    good_for: ClassVar[str] = ""
+    """When to use the method, in a line."""
     encodes_as: ClassVar[str | None] = None
     """The method that encodes by the same operations, with parameters that were found in another way."""
 
@@ -93,6 +99,11 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         for part in slices(len(X), max(1, ENCODE_VALUES // self.n_bits_)):
             codes[part] = pack_signs(self._project(X[part]))
         return codes
+
+    def _encode_above(self, X: NDArray, thresholds: NDArray) -> Codes:
+        """Return the packed signs of the projections less thresholds, one for each bit, in the precision of X."""
+        parts = slices(len(X), max(1, ENCODE_VALUES // self.n_bits_))
+        return np.concatenate([pack_signs(self._project(X[part]) - thresholds) for part in parts])
 
     def check_params(self, n_features: int) -> None:
         """Raise InputError if the parameters cannot work for vectors of this many features."""
@@ -183,17 +194,30 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
 
     def _fit_parameters(self, X: NDArray, y: Any) -> NDArray:
         """Check X, learn or draw the parameters, and return the rows that were used."""
-        if not self.data_dependent and isinstance(X, np.ndarray) and X.ndim == 2:
-            X = X[:_SHAPE_ROWS]
-        X = check_rows(self, X, reset=True)
+        xp = library_of(X)
+        if not self.data_dependent and (xp is not None or isinstance(X, np.ndarray)) and X.ndim == 2:
+            X = X[: min(X.shape[0], _SHAPE_ROWS), :]
+        X = check_rows(self, X, reset=True) if xp is None else self._training_array(xp, X)
         self.check_params(X.shape[1])
         self.n_bits_ = self.bits(X.shape[1])
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self._fit(X, y, np.random.default_rng(seed))
+        rng = np.random.default_rng(seed)
+        self._copies().clear()
+        self.__dict__.pop("_bound", None)
+        if xp is None:
+            self._fit(X, y, rng)
+        else:
+            self._fit_array(xp, X, y, rng)
         return X
 
     def project(self, X: NDArray) -> NDArray:
-        """Return the (n, n_bits) real values whose signs are the codes, in the precision of X."""
+        """Return the (n, n_bits) real values whose signs are the codes, in the precision of X.
+
+        Arrays of other libraries than NumPy give arrays of that library, on the same device; see `to_device`.
+        """
+        xp = library_of(X)
+        if xp is not None:
+            return self._project_on_device(xp, X)
         checked = self._checked(X)
         if len(checked) == 0:
             return np.empty((0, self.n_bits_), checked.dtype)
@@ -210,14 +234,18 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         Parameters
         ----------
         X : array-like of shape (n, d)
-            The vectors. Types other than float32 and float64 are converted slice by slice.
+            The vectors. Types other than float32 and float64 are converted slice by slice. Arrays of other libraries
+            than NumPy are encoded where they are; see `to_device`.
         check_input : bool
             Rows known to be finite, in C order and of the right length and type may go unchecked.
 
         Returns
         -------
-        uint8 array of shape (n, ceil(n_bits / 8))
+        uint8 array of shape (n, ceil(n_bits / 8)), of the library and on the device of X
         """
+        xp = library_of(X)
+        if xp is not None:
+            return self._encode_on_device(xp, X, check_input)
         parts = in_slices(X) if check_input else None
         if parts is not None:
             return np.concatenate([self.encode(X[part]) for part in parts])
@@ -227,7 +255,7 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
 
     def transform(self, X: NDArray) -> NDArray[np.int8]:
         """Return the codes as an (n, n_bits) array of -1 and +1."""
-        return unpack_signs(self.encode(X), self.n_bits_)
+        return unpack_codes(self.encode(X), self.n_bits_)
 
     def parameter_bytes(self) -> int:
         """Return the bytes of the fitted parameters."""
@@ -270,16 +298,3 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         """Leave out what can be rebuilt: names that begin with an underscore."""
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name[0] != "_" or name == "_sklearn_version"}
-
-
-def seed_of(rng: np.random.Generator) -> int:
-    """Return the integer that the generator given to `_fit` was seeded with."""
-    return int(rng.bit_generator.seed_seq.entropy)  # type: ignore[attr-defined]
-
-
-def child_rng(rng: np.random.Generator, *key: int) -> np.random.Generator:
-    """Return a generator decided by the seed of `rng` and by `key`, whatever was drawn before.
-
-    Parameters drawn in tiles, each from the child of its number, are the same however many tiles there are.
-    """
-    return np.random.default_rng([seed_of(rng), *key])

@@ -13,13 +13,14 @@ precision: a sign that rounding flips would change all that follows.
 import math
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.encoders.base import ENCODE_VALUES, N_TRAIN, Encoder, register
 from cbe_bench.encoders.state import Field, Shapes, index_field
+from cbe_bench.kernels.arrays import Array, Namespace, Place, matmul
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, unpack_signs
 from cbe_bench.kernels.linalg.orthogonal import BLOCKS_AT_ONCE, polar, sum_over_blocks
 from cbe_bench.kernels.parallel import for_slices
@@ -43,6 +44,19 @@ def code_sides(n_bits: int, input_sides: tuple[int, int]) -> tuple[int, int]:
         if padded // c1 <= d2:
             return c1, padded // c1
     raise ValueError(f"{n_bits} bits are more than the {d1 * d2} features of one block")
+
+
+class _DeviceState(NamedTuple):
+    """Parameters on a device: the order of the features, if permuted, and R1 and R2 of each block of bits."""
+
+    order: Array | None
+    models: list[tuple[Array, Array]]
+
+
+def _left_first(R1: Array, R2: Array) -> bool:
+    """Tell whether (R1 Z) R2 takes fewer operations than R1 (Z R2)."""
+    (c1, d1), (d2, c2) = R1.shape, R2.shape
+    return bool(c1 * d2 * (d1 + c2) <= d1 * c2 * (d2 + c1))
 
 
 @register("bilinear-rand")
@@ -69,6 +83,7 @@ class BilinearRand(Encoder):
         The order of the features, if permuted.
     """
 
+    good_for = "very long vectors on little memory without training, where FFTs are not wanted"
     linear = True
 
     def __init__(self, n_bits: int | None = None, *, permute: bool = True, random_state: Any = None) -> None:
@@ -118,7 +133,6 @@ class BilinearRand(Encoder):
         return Z.reshape(-1, *sides(X.shape[1]))
 
     def _project(self, X: NDArray) -> NDArray:
-        d1, d2 = sides(X.shape[1])
         left, right = (side.astype(X.dtype, copy=False) for side in (self.left_, self.right_))
         out = np.empty((len(X), self.n_bits_), X.dtype)
 
@@ -127,13 +141,31 @@ class BilinearRand(Encoder):
             i = j = first = 0
             for c1, c2 in self.shapes(X.shape[1]):
                 R1, R2 = left[i : i + c1], right[j : j + c2].T
-                values = R1 @ Z @ R2 if c1 * d2 * (d1 + c2) <= d1 * c2 * (d2 + c1) else R1 @ (Z @ R2)
+                values = R1 @ Z @ R2 if _left_first(R1, R2) else R1 @ (Z @ R2)
                 bits = min(c1 * c2, self.n_bits_ - first)
                 out[part, first : first + bits] = values.reshape(len(Z), -1)[:, :bits]
                 i, j, first = i + c1, j + c2, first + bits
 
         for_slices(multiply, len(X), max(1, _TASK_VALUES // X.shape[1]), blas=True)
         return out
+
+    def _device_state(self, place: Place) -> _DeviceState:
+        models, i, j = [], 0, 0
+        for c1, c2 in self.shapes(self.n_features_in_):
+            models.append((place.put(self.left_[i : i + c1]), place.put(self.right_[j : j + c2].T)))
+            i, j = i + c1, j + c2
+        return _DeviceState(place.put(self.order_) if self.permute else None, models)
+
+    def _project_array(self, xp: Namespace, X: Array, state: _DeviceState) -> Array:
+        ordered = X if state.order is None else xp.take(X, state.order, axis=1)
+        Z = xp.reshape(ordered, (-1, *sides(X.shape[1])))
+        values = []
+        for R1, R2 in state.models:
+            product = matmul(xp, R1, Z) if _left_first(R1, R2) else matmul(xp, Z, R2)
+            product = matmul(xp, product, R2) if _left_first(R1, R2) else matmul(xp, R1, product)
+            values.append(xp.reshape(product, (X.shape[0], -1)))
+        whole = values[0] if len(values) == 1 else xp.concat(values, axis=1)
+        return whole[:, : self.n_bits_]
 
     def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
         (d1, d2), (whole, rest) = sides(n_features), divmod(self.bits(n_features), n_features)
@@ -186,6 +218,7 @@ class BilinearOpt(BilinearRand):
         The order of the features, if permuted.
     """
 
+    good_for = "very long vectors that have a matrix structure, such as VLAD"
     data_dependent = True
     encodes_as = "bilinear-rand"
 

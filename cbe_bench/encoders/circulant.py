@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.encoders.base import Encoder, child_rng, register
+from cbe_bench.encoders.base import child_rng, register
 from cbe_bench.encoders.circulant_base import CirculantEncoder, draw_signs
 from cbe_bench.encoders.state import Field, Shapes, index_field
-from cbe_bench.kernels.bits import Codes
 
 
 @register("cbe-rand")
@@ -35,6 +34,7 @@ class CBERand(CirculantEncoder):
         The order of the rows, if it is random.
     """
 
+    good_for = "long vectors and long codes without training: O(d log d) time, O(d) memory"
     allowed_rows = ("first", "random", "strided")
 
     def __init__(self, n_bits: int | None = None, *, rows: str = "first", random_state: Any = None) -> None:
@@ -78,8 +78,10 @@ class CBERand(CirculantEncoder):
             part[:] = whole[:, self.order_[block, : part.shape[1]]]
         return out
 
-    def _encode(self, X: NDArray) -> Codes:
-        return Encoder._encode(self, X) if self.rows == "random" else super()._encode(X)
+    @property
+    def _whole_bytes(self) -> bool:
+        """Values in random order are packed after the product."""
+        return self.rows != "random" and super()._whole_bytes
 
 
 @register("cbe-orth")
@@ -89,6 +91,7 @@ class CBEOrth(CBERand):
     circ(r) is then an orthogonal matrix: as cheap as cbe-rand, untrained, and its bits are less redundant.
     """
 
+    good_for = "the first choice without training: as fast as cbe-rand, less noise in angles"
     encodes_as = "cbe-rand"
 
     @staticmethod

@@ -6,7 +6,7 @@ For k < d bits the first k values are used, or k values at a constant distance, 
 their own r and D are concatenated.
 """
 
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,22 @@ from numpy.typing import NDArray
 from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.encoders.base import N_TRAIN, Encoder
 from cbe_bench.encoders.state import Field, Shapes, sign_field
+from cbe_bench.kernels.arrays import Array, Namespace, Place
+from cbe_bench.kernels.arrays import circulant_product as circulant_array_product
 from cbe_bench.kernels.bits import Codes, code_bytes
-from cbe_bench.kernels.fft.circulant_product import AnyCirculantProduct, circulant_product
+from cbe_bench.kernels.fft.circulant import CirculantProduct
+from cbe_bench.kernels.fft.circulant_product import circulant_product
 from cbe_bench.kernels.fft.circulant_strided import row_stride, strided_bytes
+from cbe_bench.kernels.fft.row_product import RowProduct
+from cbe_bench.kernels.single import EncodeSingle
+
+
+class CirculantBlock(NamedTuple):
+    """A block of bits on a device: D, the spectrum of r, and which rows of circ(r) D are used."""
+
+    signs: Array
+    spectrum: Array
+    rows: Any
 
 
 class CirculantEncoder(Encoder):
@@ -48,14 +61,14 @@ class CirculantEncoder(Encoder):
         """Return the distance of the rows of circ(r) that are used."""
         return row_stride(d, self.bits(d)) if self.rows == "strided" else 1
 
-    def _products_for(self, dtype: np.dtype) -> list[AnyCirculantProduct]:
+    def _products_for(self, dtype: np.dtype) -> list[RowProduct]:
         """Return the blocks ready to multiply in one precision; made when first asked for, never saved."""
         products = self.__dict__.setdefault("_products", {})
         if dtype.name not in products:
             stride = self._stride(self.n_features_in_)
             pairs = zip(self.r_, self.signs_, strict=True)
             products[dtype.name] = [circulant_product(r, flips, dtype, stride) for r, flips in pairs]
-        blocks: list[AnyCirculantProduct] = products[dtype.name]
+        blocks: list[RowProduct] = products[dtype.name]
         return blocks
 
     def _project(self, X: NDArray) -> NDArray:
@@ -66,15 +79,48 @@ class CirculantEncoder(Encoder):
         return out
 
     def _encode(self, X: NDArray) -> Codes:
+        return self._pack(X, None) if self._whole_bytes else super()._encode(X)
+
+    def _encode_above(self, X: NDArray, thresholds: NDArray) -> Codes:
+        return self._pack(X, thresholds) if self._whole_bytes else super()._encode_above(X, thresholds)
+
+    @property
+    def _whole_bytes(self) -> bool:
+        """Whether the code of every block begins with a byte of its own."""
+        return len(self.r_) == 1 or self.n_features_in_ % 8 == 0
+
+    def _pack(self, X: NDArray, thresholds: NDArray | None) -> Codes:
+        """Return the packed signs of the products, less thresholds if there are any."""
         d, products = X.shape[1], self._products_for(X.dtype)
-        if len(products) > 1 and d % 8:
-            return super()._encode(X)
         codes = np.empty((len(X), code_bytes(self.n_bits_)), np.uint8)
         for block, product in enumerate(products):
-            n_bits = min(d, self.n_bits_ - block * d)
-            first = block * d // 8
-            product.encode(X, n_bits, codes[:, first : first + code_bytes(n_bits)])
+            bits = slice(block * d, min((block + 1) * d, self.n_bits_))
+            part = codes[:, bits.start // 8 : code_bytes(bits.stop)]
+            product.encode(X, bits.stop - bits.start, part, None if thresholds is None else thresholds[bits])
         return codes
+
+    def _single(self) -> EncodeSingle:
+        product = self._products_for(np.dtype(np.float32))[0]
+        if isinstance(product, CirculantProduct) and self.n_bits_ <= self.n_features_in_ and self.rows == "first":
+            return product.single(self.n_bits_)
+        return super()._single()
+
+    def _device_state(self, place: Place) -> list[CirculantBlock]:
+        stride, orders = self._stride(self.n_features_in_), getattr(self, "order_", None)
+        blocks = []
+        for block, (r, signs) in enumerate(zip(self.r_, self.signs_, strict=True)):
+            n_bits = min(len(r), self.n_bits_ - block * len(r))
+            rows = slice(0, n_bits * stride, stride) if orders is None else place.put(orders[block, :n_bits])
+            spectrum = place.put(np.fft.rfft(r.astype(np.float64)))
+            blocks.append(CirculantBlock(place.put(signs.astype(np.float32)), spectrum, rows))
+        return blocks
+
+    def _project_array(self, xp: Namespace, X: Array, state: list[CirculantBlock]) -> Array:
+        values = []
+        for signs, spectrum, rows in state:
+            whole = circulant_array_product(xp, X, signs, spectrum)
+            values.append(whole[:, rows] if isinstance(rows, slice) else xp.take(whole, rows, axis=1))
+        return values[0] if len(values) == 1 else xp.concat(values, axis=1)
 
     def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
         blocks = self._blocks(n_features)
@@ -85,7 +131,7 @@ class CirculantEncoder(Encoder):
         """Estimate the bytes needed to fit and to encode beside input and output."""
         drawing = 40 * n_features  # transforms in double precision, where r is made from its spectrum
         products = 20 * n_features * self._blocks(n_features) + strided_bytes(n_features, self._stride(n_features))
-        return products + drawing + 128 * min(n_features, 1 << 18) + (1 << 21)
+        return products + drawing + 128 * min(n_features, 1 << 18) + (1 << 22)  # plans included
 
     def cost_estimate(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector: two FFTs a block."""

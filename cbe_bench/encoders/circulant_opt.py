@@ -13,6 +13,7 @@ Pairs of rows known to be similar or dissimilar add mu N/(number of pairs) times
 similar ones less that over the dissimilar ones: another weight for each frequency, nothing more.
 """
 
+from collections.abc import Callable
 from numbers import Real
 from typing import Any, NamedTuple, Self
 
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cbe_bench.core.errors import InputError
+from cbe_bench.encoders._circulant_opt_arrays import ArrayStatistics
 from cbe_bench.encoders._circulant_opt_solver import best_spectrum, objective
 from cbe_bench.encoders._circulant_opt_statistics import CirculantStatistics, spectrum_cache_bytes, statistics_bytes
 from cbe_bench.encoders.base import N_TRAIN, child_rng, register
@@ -27,7 +29,9 @@ from cbe_bench.encoders.circulant_base import CirculantEncoder, draw_signs
 from cbe_bench.encoders.inputs import largest_magnitude
 from cbe_bench.encoders.pairs import Pairs, given_pairs, labelled_pairs
 from cbe_bench.encoders.state import Field, Shapes
+from cbe_bench.kernels.arrays import Array, Namespace, library_of, to_host
 
+Statistics = CirculantStatistics | ArrayStatistics
 _LARGEST_SIZE = 2.0**125
 """Numbers up to this magnitude, and down to its inverse, are in the range of single precision."""
 
@@ -37,6 +41,17 @@ class _Given(NamedTuple):
 
     similar: ArrayLike | None
     dissimilar: ArrayLike | None
+
+
+class Training(NamedTuple):
+    """A training set as learning sees it, whatever library holds it."""
+
+    shape: tuple[int, int]
+    magnitude: float
+    """The largest of its numbers."""
+    pairs: Pairs | None
+    statistics: Callable[[NDArray, int], Statistics]
+    """Return its statistics for given sign flips and bits of a code."""
 
 
 @register("cbe-opt")
@@ -75,6 +90,7 @@ class CBEOpt(CirculantEncoder):
         Iterations of the block that took most.
     """
 
+    good_for = "the first choice with a training set: long vectors and long codes, O(d log d) time, O(d) memory"
     data_dependent = True
     encodes_as = "cbe-rand"
 
@@ -123,29 +139,42 @@ class CBEOpt(CirculantEncoder):
         return super().fit(X, y if similar is None and dissimilar is None else _Given(similar, dissimilar))
 
     def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
-        pairs = None
-        if self.mu > 0:
-            if isinstance(y, _Given):
-                pairs = given_pairs(y.similar, y.dissimilar, len(X))
-            elif y is not None:
-                n_pairs = max(2, len(X)) if self.n_pairs is None else self.n_pairs
-                pairs = labelled_pairs(y, len(X), n_pairs, child_rng(rng, 0, 1))
-            else:
-                raise InputError(f"{self.name}: mu = {self.mu} needs labels y or pairs of rows, similar or dissimilar")
-        self._learn(X, pairs, rng)
+        def statistics(flips: NDArray, n_bits: int) -> CirculantStatistics:
+            return CirculantStatistics(X, flips, n_bits, self._cache(), self._stride(X.shape[1]))
 
-    def _learn(self, X: NDArray, pairs: Pairs | None, rng: np.random.Generator) -> None:
-        d = X.shape[1]
+        self._learn(Training(X.shape, largest_magnitude(X), self._pairs(y, len(X), rng), statistics), rng)
+
+    def _fit_array(self, xp: Namespace, X: Array, y: Any, rng: np.random.Generator) -> None:
+        def statistics(flips: NDArray, n_bits: int) -> ArrayStatistics:
+            return ArrayStatistics(X, flips, n_bits, self._stride(X.shape[1]))
+
+        labels = y if y is None or library_of(y) is None else to_host(y)
+        magnitude, pairs = float(xp.max(xp.abs(X))), self._pairs(labels, X.shape[0], rng)
+        self._learn(Training(X.shape, magnitude, pairs, statistics), rng)
+
+    def _pairs(self, y: Any, n_rows: int, rng: np.random.Generator) -> Pairs | None:
+        """Return the pairs to learn from, given or drawn; None if they have no weight."""
+        if self.mu == 0:
+            return None
+        if isinstance(y, _Given):
+            return given_pairs(y.similar, y.dissimilar, n_rows)
+        if y is None:
+            raise InputError(f"{self.name}: mu = {self.mu} needs labels y or pairs of rows, similar or dissimilar")
+        n_pairs = max(2, n_rows) if self.n_pairs is None else self.n_pairs
+        return labelled_pairs(y, n_rows, n_pairs, child_rng(rng, 0, 1))
+
+    def _learn(self, training: Training, rng: np.random.Generator) -> None:
+        n_rows, d = training.shape
         blocks = self._blocks(d)
         self.r_, self.signs_ = np.empty((blocks, d), np.float32), np.empty((blocks, d), np.int8)
-        histories, scale = [], self._scale(X)
+        histories, scale = [], self._scale(training.magnitude)
         for block in range(blocks):
             child = child_rng(rng, block)
             start = np.fft.rfft(np.asarray(child.standard_normal(d, dtype=np.float32), np.float64))
             self.signs_[block] = draw_signs(child, d)
             n_bits = min(d, self.n_bits_ - block * d)
-            statistics = CirculantStatistics(X, self.signs_[block] * scale, n_bits, self._cache(), self._stride(d))
-            weights = self._pair_weights(statistics, len(X), pairs)
+            statistics = training.statistics(self.signs_[block] * scale, n_bits)
+            weights = self._pair_weights(statistics, n_rows, training.pairs)
             spectrum, history = self._minimise(statistics, scale, start, weights)
             self.r_[block] = np.fft.irfft(spectrum, n=d)
             histories.append(history)
@@ -153,15 +182,15 @@ class CBEOpt(CirculantEncoder):
         self.objective_ = np.sum([np.pad(c, (0, self.n_iter_ + 1 - len(c)), mode="edge") for c in histories], axis=0)
         self._products: dict[str, list] = {}
 
-    def _scale(self, X: NDArray) -> float:
+    def _scale(self, magnitude: float) -> float:
         """Return the power of two that brings X to about 1, so that sums of squares fit into single precision."""
-        size = _power_of_two(largest_magnitude(X))
+        size = _power_of_two(magnitude)
         if not 1 / _LARGEST_SIZE <= size <= _LARGEST_SIZE:
             too = "large" if size > 1 else "small"
             raise InputError(f"{self.name}: the numbers of the training set are too {too}; scale them to about 1")
         return 1 / size
 
-    def _pair_weights(self, statistics: CirculantStatistics, n_rows: int, pairs: Pairs | None) -> float | NDArray:
+    def _pair_weights(self, statistics: Statistics, n_rows: int, pairs: Pairs | None) -> float | NDArray:
         """Return what the pairs add to m."""
         if pairs is None:
             return 0.0
@@ -169,7 +198,7 @@ class CBEOpt(CirculantEncoder):
         return self.mu * n_rows / pairs.number * (similar - dissimilar)
 
     def _minimise(
-        self, statistics: CirculantStatistics, scale: float, z: NDArray[np.complex128], weights: float | NDArray
+        self, statistics: Statistics, scale: float, z: NDArray[np.complex128], weights: float | NDArray
     ) -> tuple[NDArray[np.complex128], list[float]]:
         """Minimise from the spectrum z on; return the last spectrum and the objective history.
 

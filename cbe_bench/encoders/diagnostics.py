@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from cbe_bench.kernels.arrays import library_of, to_host
 from cbe_bench.kernels.bits import Codes
 
 if TYPE_CHECKING:
@@ -29,6 +30,11 @@ def mean_energy(X: NDArray) -> float:
     return float(np.sum(X.mean(axis=0, dtype=np.float64) ** 2)) / total if total > 0 else 0.0
 
 
+def mean_problem(energy: float, rows: str) -> str:
+    """Say that the mean of some rows carries most of their energy; an empty string where it does not."""
+    return f"the mean carries {energy:.0%} of the energy of {rows}" if energy > _MEAN_ENERGY else ""
+
+
 def constant_bits(codes: Codes, n_bits: int) -> float:
     """Return the fraction of bits that are the same in all codes."""
     varying = np.bitwise_or.reduce(codes ^ codes[0], axis=0)
@@ -48,15 +54,18 @@ def training_problems(encoder: "Encoder", X: NDArray) -> list[str]:
     encoder : Encoder
         A fitted encoder.
     X : float32 or float64 array of shape (n, d)
-        The training set, or some rows like it; 512 of its rows are looked at.
+        The training set, or some rows like it, of any library; 512 of its rows are looked at, on the host.
     """
-    if len(X) < _FEWEST_ROWS:
+    n_rows = X.shape[0]
+    if n_rows < _FEWEST_ROWS:
         return []
-    some = X[:: -(-len(X) // _ROWS)]
+    some = X[:: -(-n_rows // _ROWS), :]
+    if library_of(some) is not None:
+        some = to_host(some)
     codes, problems = encoder._encode(some), []
     energy, constant = mean_energy(some), constant_bits(codes, encoder.n_bits_)
-    if encoder.linear and energy > _MEAN_ENERGY:
-        problems.append(f"the mean carries {energy:.0%} of the energy of the training set")
+    if encoder.linear and (problem := mean_problem(energy, "the training set")):
+        problems.append(problem)
     if encoder.n_bits_ >= _FEWEST_BITS and constant > _CONSTANT_BITS:
         problems.append(f"{constant:.0%} of the bits are constant")
     if encoder.n_bits_ >= _FEWEST_BITS and equal_codes(codes) - equal_codes(_as_bytes(some)) > _EQUAL_CODES:

@@ -52,6 +52,7 @@ class FBE(Encoder):
         The numbers of each Toeplitz matrix, T[i, j] = g[i - j + n_rows - 1].
     """
 
+    good_for = "distances estimated by the median over blocks, with guarantees for all pairs"
     linear = True
 
     def __init__(

@@ -48,6 +48,7 @@ class FJLT(Encoder):
         What they are.
     """
 
+    good_for = "angles of sparse vectors, at the cost of more memory than circulant matrices"
     linear = True
 
     def __init__(self, n_bits: int | None = None, *, density: float = 0.01, random_state: Any = None) -> None:

@@ -12,11 +12,12 @@ from sklearn.utils.validation import validate_data
 
 from cbe_bench.core.errors import InputError
 from cbe_bench.kernels.parallel import for_slices, slices
+from cbe_bench.kernels.single import SINGLE_EXPONENT
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 _SLICE_VALUES = 1 << 22
 """Numbers of a slice of rows that is checked or converted at once."""
-_EXPONENTS = {FLOATS[0]: 60, FLOATS[1]: 480}
+_EXPONENTS = {FLOATS[0]: SINGLE_EXPONENT, FLOATS[1]: 480}
 """Largest magnitudes from 2**-e to 2**e are computed in this precision; far from its limits, as sums are larger."""
 
 
@@ -71,13 +72,23 @@ def largest_magnitude(X: NDArray) -> float:
     return float(np.max(found))
 
 
+def fits_precision(magnitude: float, dtype: str | np.dtype) -> bool:
+    """Return whether numbers of this largest magnitude have products that neither overflow nor vanish."""
+    reach = 2.0 ** _EXPONENTS[np.dtype(dtype)]
+    return magnitude == 0 or 1 / reach <= magnitude <= reach
+
+
+def out_of_reach(name: str, magnitude: float) -> InputError:
+    """Return the error about numbers that fit no precision there is."""
+    size = "large" if magnitude > 1 else "small"
+    return InputError(
+        f"{name}: the numbers of X are too {size} (largest magnitude {magnitude:.3g}); scale them to about 1 first"
+    )
+
+
 def _in_reach(X: NDArray, magnitude: float, name: str) -> NDArray:
     """Return X, or X in double precision where single has no room for its products."""
     for dtype in FLOATS:
-        reach = 2.0 ** _EXPONENTS[dtype]
-        if X.dtype.itemsize <= dtype.itemsize and (magnitude == 0 or 1 / reach <= magnitude <= reach):
+        if X.dtype.itemsize <= dtype.itemsize and fits_precision(magnitude, dtype):
             return X.astype(dtype, copy=False)
-    size = "large" if magnitude > 1 else "small"
-    raise InputError(
-        f"{name}: the numbers of X are too {size} (largest magnitude {magnitude:.3g}); scale them to about 1 first"
-    )
+    raise out_of_reach(name, magnitude)

@@ -43,6 +43,8 @@ class ITQ(LearnedRotation):
         The rotated principal directions.
     """
 
+    good_for = "short codes, up to the dimension, where training and encoding by a matrix are affordable"
+
     def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
         mean, directions = principal_directions(X, self.n_bits_)
         if not len(directions):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from cbe_bench.core.errors import InputError
 from cbe_bench.encoders.base import N_TRAIN, Encoder, register, seed_of
 from cbe_bench.encoders.state import Field, Shapes
+from cbe_bench.kernels.arrays import Array, Namespace, Place, matmul
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs
 from cbe_bench.kernels.linalg.products import products, settle_signs
 from cbe_bench.kernels.parallel import for_slices, slices, thread_count
@@ -55,6 +56,7 @@ class LSH(Encoder):
         The matrix, if it is kept.
     """
 
+    good_for = "a baseline with guarantees: independent bits of a dense matrix; slow for long vectors"
     linear = True
 
     def __init__(self, n_bits: int | None = None, *, store: bool | None = None, random_state: Any = None) -> None:
@@ -130,6 +132,14 @@ class LSH(Encoder):
                 self._multiply(X[part], rows, values)
                 codes[part, first // 8 : first // 8 + code_bytes(bits)] = pack_signs(values)
         return codes
+
+    def _device_state(self, place: Place) -> list[Array]:
+        """Return the matrix in groups of rows, each drawn on the host and copied: all are kept, whatever `store` is."""
+        return [place.put(rows[: self.n_bits_ - first]) for first, rows in self._groups()]
+
+    def _project_array(self, xp: Namespace, X: Array, state: list[Array]) -> Array:
+        values = [matmul(xp, X, xp.matrix_transpose(rows)) for rows in state]
+        return values[0] if len(values) == 1 else xp.concat(values, axis=1)
 
     @staticmethod
     def _multiply(X: NDArray, rows: NDArray[np.float32], out: NDArray) -> None:

@@ -15,6 +15,7 @@ from cbe_bench.core.errors import InputError
 from cbe_bench.encoders.base import N_TRAIN
 from cbe_bench.encoders.state import Field, Shapes
 from cbe_bench.encoders.wrapper import Wrapper
+from cbe_bench.kernels.arrays import Array, Namespace, Place, matmul
 from cbe_bench.kernels.bits import Codes, code_bytes
 from cbe_bench.kernels.linalg.principal import centred_products, principal_directions
 from cbe_bench.kernels.parallel import slices
@@ -90,6 +91,13 @@ class PrincipalComponents(Wrapper):
         for part in slices(len(X), max(32, _VALUES // len(self.components_))):
             codes[part] = self.encoder_._encode(self._components(X[part]))
         return codes
+
+    def _device_state(self, place: Place) -> tuple[Array, Array, Any]:
+        return place.put(self.mean_), place.put(self.components_), self.encoder_._device_state(place)
+
+    def _project_array(self, xp: Namespace, X: Array, state: tuple[Array, Array, Any]) -> Array:
+        mean, components, inner = state
+        return self.encoder_._project_array(xp, matmul(xp, X - mean, xp.matrix_transpose(components)), inner)
 
     def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
         components = Field("f4", (self.inner_features(n_features), n_features))

@@ -15,6 +15,14 @@ from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.encoders.base import N_TRAIN, Encoder
 from cbe_bench.encoders.state import Field, Shapes, sign_field
 from cbe_bench.encoders.wrapper import Wrapper
+from cbe_bench.kernels.arrays import (
+    Array,
+    Namespace,
+    Place,
+    hadamard_factors,
+    hadamard_transform,
+    padded_rows,
+)
 from cbe_bench.kernels.bits import Codes, code_bytes
 from cbe_bench.kernels.hadamard import fwht, padded_length
 from cbe_bench.kernels.parallel import slices
@@ -83,9 +91,12 @@ class Preconditioned(Wrapper):
         super().check_params(n_features)
 
     def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
-        self.signs_ = 2 * rng.integers(0, 2, self.inner_features(X.shape[1]), dtype=np.int8) - 1
+        self._draw_signs(X.shape[1], rng)
         rows = X if self.data_dependent else X[:1]
         self._fit_inner(self._transformed(rows), y if self.data_dependent else None, rng, X.shape[1])
+
+    def _draw_signs(self, n_features: int, rng: np.random.Generator) -> None:
+        self.signs_ = 2 * rng.integers(0, 2, self.inner_features(n_features), dtype=np.int8) - 1
 
     def _transformed(self, X: NDArray) -> NDArray:
         length, block = self.shape(X.shape[1])
@@ -109,6 +120,35 @@ class Preconditioned(Wrapper):
         for part in self._parts(X):
             codes[part] = self.encoder_._encode(self._transformed(X[part]))
         return codes
+
+    def _encode_above(self, X: NDArray, thresholds: NDArray) -> Codes:
+        codes = np.empty((len(X), code_bytes(self.n_bits_)), np.uint8)
+        for part in self._parts(X):
+            codes[part] = self.encoder_._encode_above(self._transformed(X[part]), thresholds)
+        return codes
+
+    def _fit_array(self, xp: Namespace, X: Array, y: Any, rng: np.random.Generator) -> None:
+        if not self.data_dependent:
+            super()._fit_array(xp, X, y, rng)
+            return
+        self._draw_signs(X.shape[1], rng)
+        rows = self._transformed_array(xp, X, *self._own_state(Place.of(X)))
+        self._fit_inner(rows, y, rng, X.shape[1])
+
+    def _own_state(self, place: Place) -> tuple[Array, list[Array]]:
+        """Return the sign flips, scaled so that the transform is a rotation, and its factors."""
+        block = self.shape(self.n_features_in_)[1]
+        return place.put(self.signs_ / np.sqrt(block)), [place.put(factor) for factor in hadamard_factors(block)]
+
+    def _device_state(self, place: Place) -> tuple[Array, list[Array], Any]:
+        return *self._own_state(place), self.encoder_._device_state(place)
+
+    def _transformed_array(self, xp: Namespace, X: Array, signs: Array, factors: list[Array]) -> Array:
+        return hadamard_transform(xp, padded_rows(xp, X, signs.shape[0]) * signs, factors)
+
+    def _project_array(self, xp: Namespace, X: Array, state: tuple[Array, list[Array], Any]) -> Array:
+        *own, inner = state
+        return self.encoder_._project_array(xp, self._transformed_array(xp, X, *own), inner)
 
     def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""

@@ -18,7 +18,7 @@ e f ||y|| sqrt(1 - g^2) ||w|| / sqrt(D - 1), with a probability that grows quick
 A circulant or Hadamard rotation costs O(D log D) where a dense one costs O(D^2).
 """
 
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -31,47 +31,24 @@ from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.encoders.base import Encoder
 from cbe_bench.encoders.inputs import check_rows
 from cbe_bench.encoders.making import make_encoder
+from cbe_bench.encoders.rabitq_codes import RaBitQCodes, grid_lengths
+from cbe_bench.encoders.state import Field, Shapes
 from cbe_bench.kernels.bits import Codes
 from cbe_bench.kernels.grid import grid_codes, integer_products, plane_sums, real_products
 from cbe_bench.kernels.hadamard import padded_length
 from cbe_bench.kernels.linalg.orthogonal import random_orthonormal
 from cbe_bench.kernels.linalg.principal import centred_products, principal_directions
 from cbe_bench.kernels.parallel import slices
+from cbe_bench.kernels.ranking import lowest
 
 ROTATIONS = ("circulant", "hadamard", "dense")
 METRICS = ("ip", "l2")
 _VALUES = 1 << 22
 """Rotated values held at once while encoding."""
+_ROTATION = "rotation_."
+"""What the names of the rotation's state begin with where they stand among those of the whole."""
 _COSINE_ROWS = 1024
 """Rows of the training set that the least cosine is found from."""
-
-
-@dataclass(frozen=True)
-class RaBitQCodes:
-    """Codes of rows, and two numbers for each.
-
-    Attributes
-    ----------
-    planes : uint8 array of shape (n, bits_per_dim, bytes)
-        The bit planes of the grid points, the lowest bit first.
-    factors : float32 array of shape (n,)
-        f = ||v||^2 / <y, v>, by which <y, w> becomes the estimate of an inner product.
-    offsets : float32 array of shape (n,)
-        ||x - c||^2 or <x, c>, for the metric "l2" or "ip".
-    """
-
-    planes: Codes
-    factors: NDArray[np.float32]
-    offsets: NDArray[np.float32]
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self.factors)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the codes and the numbers."""
-        return self.planes.nbytes + self.factors.nbytes + self.offsets.nbytes
 
 
 class RaBitQ(BaseEstimator):
@@ -108,6 +85,8 @@ class RaBitQ(BaseEstimator):
         The least g of some rows of the training set.
     """
 
+    name = "rabitq"
+
     def __init__(
         self,
         *,
@@ -128,7 +107,7 @@ class RaBitQ(BaseEstimator):
     def fit(self, X: NDArray, y: Any = None) -> Self:
         """Find the centre, the principal directions if any, and draw the rotation."""
         X = check_rows(self, X, reset=True)
-        self._check_params(X.shape[1])
+        self.check_params(X.shape[1])
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         rng = np.random.default_rng(seed)
         self.__dict__.pop("components_", None)
@@ -138,21 +117,28 @@ class RaBitQ(BaseEstimator):
             self.components_ = np.zeros((m, X.shape[1]), np.float32)
             directions = principal_directions(X, m)[1]
             self.components_[: len(directions)] = directions
-        self.n_dims_ = padded_length(m) if self.rotation == "hadamard" else m
+        self.n_dims_ = self._dims(m)
         if self.rotation == "dense":
             self.rotation_: NDArray | Encoder = random_orthonormal(rng, (m, m), np.float32)
         else:
-            name = "cbe-orth" if self.rotation == "circulant" else "hd3"
-            encoder = make_encoder(name, n_bits=self.n_dims_, random_state=seed)
-            self.rotation_ = encoder.fit(np.zeros((1, m), np.float32))
+            self.rotation_ = self._rotation_encoder(m, seed).fit(np.zeros((1, m), np.float32))
         self.dither_ = rng.random(self.n_dims_, dtype=np.float32)
         V = self._rotated(X[:: -(-len(X) // _COSINE_ROWS)])
         planes, products = grid_codes(V, self.bits_per_dim)
-        lengths = _lengths(planes, self.n_dims_) * np.linalg.norm(V, axis=1)
+        lengths = grid_lengths(planes, self.n_dims_) * np.linalg.norm(V, axis=1)
         self.least_cosine_ = float(np.min(products / lengths, where=products > 0, initial=1))
         return self
 
-    def _check_params(self, n_features: int) -> None:
+    def _dims(self, n_components: int) -> int:
+        return padded_length(n_components) if self.rotation == "hadamard" else n_components
+
+    def _rotation_encoder(self, n_components: int, seed: int | None = None) -> Encoder:
+        """Return the encoder, not fitted, whose projection is the rotation."""
+        name = "cbe-orth" if self.rotation == "circulant" else "hd3"
+        return make_encoder(name, n_bits=self._dims(n_components), random_state=seed)
+
+    def check_params(self, n_features: int) -> None:
+        """Raise InputError if the parameters cannot work for vectors of this many features."""
         choices = {"bits_per_dim": (1, 2, 4), "query_bits": (None, 4, 8)}
         for param, allowed in choices.items():
             if getattr(self, param) not in allowed:
@@ -209,15 +195,62 @@ class RaBitQ(BaseEstimator):
         """
         W = self._rotated(self._checked(queries))
         sine = np.sqrt(1 - self.least_cosine_**2)
-        rows = epsilon * sine * codes.factors * _lengths(codes.planes, self.n_dims_) / np.sqrt(max(1, self.n_dims_ - 1))
+        rows = (
+            epsilon
+            * sine
+            * codes.factors
+            * grid_lengths(codes.planes, self.n_dims_)
+            / np.sqrt(max(1, self.n_dims_ - 1))
+        )
         bounds = np.linalg.norm(W, axis=1)[:, None] * rows.astype(np.float32)
         return 2 * bounds if self.metric == "l2" else bounds
 
     def search(self, queries: NDArray, codes: RaBitQCodes, k: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Return the estimates and numbers of the k best rows of each query, best first, ties by row number."""
         scores = self.estimate(queries, codes)
-        order = np.argsort(scores if self.metric == "l2" else -scores, axis=1, kind="stable")[:, :k]
+        order = lowest(scores if self.metric == "l2" else -scores, k)
         return np.take_along_axis(scores, order, axis=1), order
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted parameters to one `.npz` file, to be read by `load_rabitq`."""
+        from cbe_bench.encoders.saving import save_encoder
+
+        check_is_fitted(self)
+        save_encoder(self, Path(path))
+
+    def _recipe(self) -> dict[str, Any]:
+        params: dict[str, Any] = self.get_params()
+        return params
+
+    def _fitted_state(self) -> dict[str, Any]:
+        state = {name: value for name, value in vars(self).items() if name.endswith("_") and name[0] != "_"}
+        if isinstance(self.rotation_, Encoder):
+            del state["rotation_"]
+            state |= {_ROTATION + name: value for name, value in self.rotation_._fitted_state().items()}
+        return state
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self.__dict__ |= {name: value for name, value in state.items() if not name.startswith(_ROTATION)}
+        if self.rotation != "dense":
+            self.rotation_ = self._rotation_encoder(self.n_components or self.n_features_in_)
+            self.rotation_._restore(_of_rotation(state))
+
+    def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
+        m = self.n_components or n_features
+        n_dims = self._dims(m)
+        fields = {
+            "n_features_in_": Field("i8", (), n_features, n_features),
+            "n_dims_": Field("i8", (), n_dims, n_dims),
+            "center_": Field("f8", (n_features,)),
+            "dither_": Field("f4", (n_dims,), 0, 1),
+            "least_cosine_": Field("f8", (), 0, 1),
+        }
+        if self.n_components is not None:
+            fields["components_"] = Field("f4", (m, n_features))
+        if self.rotation == "dense":
+            return fields | {"rotation_": Field("f4", (m, m))}
+        rotation = self._rotation_encoder(m)._state_fields(m, _of_rotation(shapes))
+        return fields | {_ROTATION + name: field for name, field in rotation.items()}
 
     def _checked(self, X: NDArray) -> NDArray:
         check_is_fitted(self)
@@ -259,12 +292,5 @@ class RaBitQ(BaseEstimator):
         return low, step, np.clip(whole, 0, top).astype(np.uint8)
 
 
-def _lengths(planes: Codes, n_dims: int) -> NDArray[np.float64]:
-    """Return ||y|| of all codes."""
-    n_bits = planes.shape[1]
-    squares = np.empty(len(planes))
-    for part in slices(len(planes), max(1, _VALUES // n_dims)):
-        bits = np.unpackbits(planes[part], axis=2, count=n_dims, bitorder="little").astype(np.float32)
-        y = np.einsum("b,nbj->nj", 2.0 ** np.arange(n_bits, dtype=np.float32), bits) - (2**n_bits - 1) / 2
-        squares[part] = np.einsum("nj,nj->n", y, y)
-    return np.sqrt(squares)
+def _of_rotation(state: dict[str, Any]) -> dict[str, Any]:
+    return {name.removeprefix(_ROTATION): value for name, value in state.items() if name.startswith(_ROTATION)}

@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,30 +22,38 @@ from cbe_bench.core.cache import whole_file
 from cbe_bench.core.errors import InputError
 from cbe_bench.encoders.base import Encoder
 from cbe_bench.encoders.making import make_encoder
+from cbe_bench.encoders.rabitq import RaBitQ
 from cbe_bench.encoders.state import Field
 
 SCHEMA = 3
 _HEAD, _CHECKSUM = "__head__", "__sha256__"
 _KEYS = {"format", "schema", "encoder", "params", "state"}
 _FORMAT = "cbe-bench encoder"
-_NAME = re.compile(r"(encoder_\.)*[a-z]\w*_")
+_NAME = re.compile(r"((encoder|rotation)_\.)*[a-z]\w*_")
 _LARGEST_SIZE = 1 << 40
 """Features or bits beyond which a file is not believed."""
 
 Arrays = dict[str, NDArray]
 
 
-def save_encoder(encoder: Encoder, path: Path) -> None:
-    """Write a fitted encoder to one file; see `load_encoder`."""
-    params = encoder._recipe() | {"n_bits": encoder.n_bits_, "random_state": None}
+def save_encoder(encoder: Encoder | RaBitQ, path: Path) -> None:
+    """Write a fitted encoder to one file; see `load_encoder` and `load_rabitq`."""
+    with whole_file(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, allow_pickle=False, **encoder_arrays(encoder))
+
+
+def encoder_arrays(encoder: Encoder | RaBitQ) -> Arrays:
+    """Return a fitted encoder as arrays of plain numbers by name, its head and its checksum among them."""
+    params = encoder._recipe() | {"random_state": None}
+    if isinstance(encoder, Encoder):
+        params["n_bits"] = encoder.n_bits_
     state = encoder._fitted_state()
     arrays = {n: np.ascontiguousarray(v) for n, v in state.items() if isinstance(v, np.ndarray) and v.dtype != object}
     others = {name: value for name, value in state.items() if name not in arrays}
     head = {"format": _FORMAT, "schema": SCHEMA, "encoder": encoder.name, "params": params, "state": others}
     arrays[_HEAD] = np.frombuffer(json.dumps(head, default=lambda value: value.tolist()).encode(), np.uint8)
     arrays[_CHECKSUM] = _checksum(arrays)
-    with whole_file(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, allow_pickle=False, **arrays)
+    return arrays
 
 
 def load_encoder(path: str | Path) -> Encoder:
@@ -55,13 +64,43 @@ def load_encoder(path: str | Path) -> Encoder:
     InputError
         If there is no such file, or it is not, or no longer, a saved encoder.
     """
-    path = Path(path)
-    if not path.exists():
-        raise InputError(f"{path}: no such file")
-    if not path.is_file():
-        raise InputError(f"{path}: not a saved encoder: not a regular file")
+    return restored_encoder(lambda: _read_arrays(Path(path)), path)
+
+
+def load_rabitq(path: str | Path) -> RaBitQ:
+    """Read what `RaBitQ.save` wrote; errors are those of `load_encoder`."""
+    found = _checked(lambda: _read_arrays(Path(path)), path)
+    if not isinstance(found, RaBitQ):
+        raise InputError(f"{path}: holds a binary encoder, {found.name}, not a RaBitQ; load_encoder reads it")
+    return found
+
+
+def restored_encoder(read: Callable[[], Arrays], source: object) -> Encoder:
+    """Return the encoder of the arrays that `encoder_arrays` returned, all of them checked.
+
+    Parameters
+    ----------
+    read : callable
+        Returns the arrays; what it raises becomes one line.
+    source : object
+        What the message begins with.
+
+    Raises
+    ------
+    InputError
+        If the arrays are not, or no longer, those of an encoder.
+    """
+    found = _checked(read, source)
+    if isinstance(found, RaBitQ):
+        raise InputError(f"{source}: holds a RaBitQ, not a binary encoder; load_rabitq reads it")
+    return found
+
+
+def _checked(read: Callable[[], Arrays], source: object) -> Encoder | RaBitQ:
     try:
-        arrays = _read_arrays(path)
+        arrays = read()
+        if not {_HEAD, _CHECKSUM} <= arrays.keys():
+            raise InputError("its members are not those of a saved encoder")
         if not np.array_equal(arrays.pop(_CHECKSUM), _checksum(arrays)):
             raise InputError("its checksum does not fit; it was changed after it was saved")
         return _restored(json.loads(arrays.pop(_HEAD).tobytes()), arrays)
@@ -69,7 +108,7 @@ def load_encoder(path: str | Path) -> Encoder:
         reason = str(error)
     except Exception as error:  # whatever a hostile file makes a parser raise
         reason = f"{type(error).__name__} while reading it"
-    raise InputError(f"{path}: not a saved encoder: {' '.join(reason.split())}")
+    raise InputError(f"{source}: not a saved encoder: {' '.join(reason.split())}")
 
 
 def _checksum(arrays: Arrays) -> NDArray[np.uint8]:
@@ -82,6 +121,8 @@ def _checksum(arrays: Arrays) -> NDArray[np.uint8]:
 
 def _read_arrays(path: Path) -> Arrays:
     """Read all members; their sizes together are at most that of the file."""
+    if not path.is_file():
+        raise InputError("not a regular file" if path.exists() else "no such file")
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
         if any(member.compress_type != zipfile.ZIP_STORED for member in members):
@@ -89,7 +130,7 @@ def _read_arrays(path: Path) -> Arrays:
         if sum(member.file_size for member in members) > path.stat().st_size:
             raise InputError("its members are larger than the file")
         arrays = {member.filename.removesuffix(".npy"): _read_array(archive, member) for member in members}
-    if len(arrays) != len(members) or not {_HEAD, _CHECKSUM} <= arrays.keys():
+    if len(arrays) != len(members):
         raise InputError("its members are not those of a saved encoder")
     return arrays
 
@@ -121,7 +162,7 @@ def _product(shape: tuple[int, ...]) -> int:
     return product
 
 
-def _restored(head: Any, arrays: Arrays) -> Encoder:
+def _restored(head: Any, arrays: Arrays) -> Encoder | RaBitQ:
     """Make the encoder of a head and give it its state, all of it checked."""
     if not isinstance(head, dict) or head.keys() != _KEYS or head["format"] != _FORMAT:
         raise InputError("its head is not that of a saved encoder")
@@ -133,7 +174,7 @@ def _restored(head: Any, arrays: Arrays) -> Encoder:
     state = others | arrays
     if len(state) != len(others) + len(arrays) or not all(_NAME.fullmatch(key) for key in state):
         raise InputError("its state has names that no encoder uses")
-    encoder = make_encoder(name, **params)
+    encoder = RaBitQ(**params) if name == RaBitQ.name else make_encoder(name, **params)
     for key, value in (("n_features_in_", others.get("n_features_in_")), ("n_bits", params.get("n_bits") or 1)):
         Field("i8", (), 1, _LARGEST_SIZE).check(key, value)
     encoder.check_params(others["n_features_in_"])
@@ -144,7 +185,7 @@ def _restored(head: Any, arrays: Arrays) -> Encoder:
     return encoder
 
 
-def _check_state(encoder: Encoder, state: dict[str, Any]) -> None:
+def _check_state(encoder: Encoder | RaBitQ, state: dict[str, Any]) -> None:
     """Raise InputError unless the state has all fields of the encoder, and nothing in it is out of range."""
     shapes = {key: value.shape for key, value in state.items() if isinstance(value, np.ndarray)}
     fields = encoder._state_fields(state["n_features_in_"], shapes)

@@ -36,6 +36,7 @@ class Sign(Encoder):
         The coordinates, if they are random.
     """
 
+    good_for = "vectors whose coordinates are balanced already: no cost at all, at most d bits"
     linear = True
 
     def __init__(self, n_bits: int | None = None, *, coordinates: str = "first", random_state: Any = None) -> None:

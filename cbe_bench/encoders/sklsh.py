@@ -50,6 +50,7 @@ class SKLSH(Encoder):
         The numbers b and t.
     """
 
+    good_for = "Gaussian kernels: only near neighbours matter"
     data_dependent = True
 
     def __init__(self, n_bits: int | None = None, *, gamma: float | None = None, random_state: Any = None) -> None:

@@ -58,6 +58,7 @@ class SpectralHashing(Encoder):
         j pi / R and the smallest value along the direction, of each bit.
     """
 
+    good_for = "very short codes of data that vary along few directions"
     data_dependent = True
 
     def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:

@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 
 from cbe_bench.encoders.base import N_TRAIN, Encoder, child_rng, register
 from cbe_bench.encoders.state import Field, Shapes, sign_field
+from cbe_bench.kernels.arrays import Array, Namespace, Place, hadamard_factors, hadamard_transform, padded_rows
 from cbe_bench.kernels.bits import Codes, code_bytes
 from cbe_bench.kernels.hadamard import EXCLUSIVE, for_rows, fwht, padded_length, transform
 from cbe_bench.kernels.memory import Scratch
-from cbe_bench.kernels.output import Output, Signs, Values, part_of, row_of, write_row
+from cbe_bench.kernels.output import Output, Signs, Values, part_of, row_of, signs_output, write_row
+from cbe_bench.kernels.single import EncodeSingle, suits_single
 
 _ROUNDS = 3
 
@@ -38,6 +40,7 @@ class HD3(Encoder):
         The sign flips of each block of bits.
     """
 
+    good_for = "long vectors without training: as good as cbe-orth, fastest where d is a power of two"
     linear = True
 
     @property
@@ -69,16 +72,58 @@ class HD3(Encoder):
         return out
 
     def _encode(self, X: NDArray) -> Codes:
+        return self._pack(X, None) if self._whole_bytes else super()._encode(X)
+
+    def _encode_above(self, X: NDArray, thresholds: NDArray) -> Codes:
+        scaled = thresholds * self.signs_.shape[2]  # by a power of two: exact
+        return self._pack(X, scaled) if self._whole_bytes else super()._encode_above(X, thresholds)
+
+    @property
+    def _whole_bytes(self) -> bool:
+        """Whether the code of every block begins with a byte of its own."""
+        return len(self.signs_) == 1 or self.signs_.shape[2] % 8 == 0
+
+    def _pack(self, X: NDArray, thresholds: NDArray | None) -> Codes:
+        """Return the packed signs of the unnormalised values, less thresholds if there are any."""
         length = self.signs_.shape[2]
-        if len(self.signs_) > 1 and length % 8:
-            return super()._encode(X)
         codes = np.empty((len(X), code_bytes(self.n_bits_)), np.uint8)
         for block, signs in enumerate(self.signs_):
-            n_bits = min(length, self.n_bits_ - block * length)
-            first = block * length // 8
-            part = codes[:, first : first + code_bytes(n_bits)]
-            _spin(X, signs, Signs(part, n_bits), self._memory())
+            bits = slice(block * length, min((block + 1) * length, self.n_bits_))
+            part = codes[:, bits.start // 8 : code_bytes(bits.stop)]
+            own = None if thresholds is None else thresholds[bits]
+            _spin(X, signs, signs_output(part, bits.stop - bits.start, own), self._memory())
         return codes
+
+    def _single(self) -> EncodeSingle:
+        signs, n_bits, scratch = self.signs_[0], self.n_bits_, Scratch()
+        shape = (signs.shape[1],)
+        if len(self.signs_) > 1 or shape[0] >= EXCLUSIVE:
+            return super()._single()
+
+        def encode(x: NDArray[np.float32], code: NDArray[np.uint8]) -> bool:
+            suits: bool = _encode_single(x, signs, scratch.array("vector", shape, np.float32), n_bits, code)
+            return suits
+
+        return encode
+
+    def _device_state(self, place: Place) -> tuple[list[Array], list[Array]]:
+        length = self.signs_.shape[2]
+        scaled = self.signs_.astype(np.float64)
+        scaled[:, -1] /= length  # a power of two
+        factors = [place.put(factor) for factor in hadamard_factors(length)]
+        return [place.put(signs) for signs in scaled], factors
+
+    def _project_array(self, xp: Namespace, X: Array, state: tuple[list[Array], list[Array]]) -> Array:
+        blocks, factors = state
+        padded = padded_rows(xp, X, self.signs_.shape[2])
+        values = []
+        for signs in blocks:
+            rows = padded
+            for one in range(_ROUNDS):
+                rows = hadamard_transform(xp, rows * signs[one, :], factors)
+            values.append(rows)
+        whole = values[0] if len(values) == 1 else xp.concat(values, axis=1)
+        return whole[:, : self.n_bits_]
 
     def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
         field = sign_field(self._blocks(n_features), _ROUNDS, padded_length(n_features))
@@ -86,7 +131,7 @@ class HD3(Encoder):
 
     def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output."""
-        return padded_length(n_features) * (_ROUNDS * self._blocks(n_features) + 16) + (1 << 20)
+        return padded_length(n_features) * (_ROUNDS * self._blocks(n_features) + 16)
 
     def cost_estimate(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector: three transforms a block, of additions only."""
@@ -103,7 +148,7 @@ def _spin(X: NDArray, signs: NDArray[np.int8], out: Output, scratch: Scratch, sc
         Vectors no longer than the transform.
     signs : int8 array of shape (rounds, length)
         The sign flips before each transform.
-    out : Values or Signs
+    out : Output
         Where the values, or their packed signs, go.
     scratch : Scratch
         Where vectors are transformed.
@@ -125,6 +170,14 @@ def _spin(X: NDArray, signs: NDArray[np.int8], out: Output, scratch: Scratch, sc
         for flips in signs:
             fwht(vector[None], flips)
         _write(part_of(out, slice(i, i + 1)), vector)
+
+
+@njit(nogil=True, cache=True)
+def _encode_single(x, signs, vector, n_bits, code):  # type: ignore[no-untyped-def]
+    if not suits_single(x):
+        return False
+    _spin_rows(x.reshape(1, x.shape[0]), np.float32(1), signs, vector, Signs(code.reshape(1, code.shape[0]), n_bits))
+    return True
 
 
 @njit(nogil=True, cache=True)

@@ -2,8 +2,9 @@
 
 Signs compare projections with zero. Where the rows have a large common mean, as embeddings have, many projections have
 one sign for all rows, and their bits say nothing. Centred, the code is that of x - m, m the mean of the training set.
-For a linear method, sign(R (x - m)) = sign(R x - t) with t = R m: the mean becomes a threshold of each bit, at the cost
-of one comparison. Other methods are given x - m. Thresholds at the median over the training set balance every bit.
+For a linear method, sign(R (x - m)) = sign(R x - t) with t = R m: the mean becomes a threshold of each bit, which the
+kernels of circulant and Hadamard codes compare with as they pack. Other methods are given x - m. Thresholds at the
+median over the training set balance every bit.
 """
 
 from typing import Any
@@ -15,14 +16,15 @@ from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.encoders.base import N_TRAIN, Encoder
 from cbe_bench.encoders.state import Field, Shapes
 from cbe_bench.encoders.wrapper import Wrapper
-from cbe_bench.kernels.bits import Codes, code_bytes, pack_above
-from cbe_bench.kernels.parallel import for_slices, slices, thread_count
+from cbe_bench.kernels.arrays import Array, Namespace, Place, column_medians, to_host
+from cbe_bench.kernels.bits import Codes
+from cbe_bench.kernels.parallel import slices
 
 THRESHOLDS = ("zero", "median")
 _MEDIAN_VALUES = 1 << 27
 """Projections that medians are taken of, at most: those of some rows of a training set that has more."""
 _ENCODE_VALUES = 1 << 21
-"""Projections held at once while encoding: few enough to stay in cache, enough for all threads."""
+"""Values of centred rows held at once while encoding."""
 
 
 class Thresholded(Wrapper):
@@ -105,11 +107,35 @@ class Thresholded(Wrapper):
         return values
 
     def _encode(self, X: NDArray) -> Codes:
-        codes = np.empty((len(X), code_bytes(self.n_bits_)), np.uint8)
         thresholds = self.thresholds_.astype(X.dtype)
-        for part in slices(len(X), max(1, _ENCODE_VALUES // self.n_bits_)):
-            _pack(self._values(X[part]), thresholds, codes[part])
-        return codes
+        if self.encoder_.linear or not self.center:
+            return self.encoder_._encode_above(X, thresholds)
+        parts = slices(len(X), max(1, _ENCODE_VALUES // X.shape[1]))
+        return np.concatenate([self.encoder_._encode_above(self._centred(X[part]), thresholds) for part in parts])
+
+    def _fit_array(self, xp: Namespace, X: Array, y: Any, rng: np.random.Generator) -> None:
+        place = Place.of(X)
+        mean = to_host(xp.mean(X, axis=0)) if self.center else np.zeros(X.shape[1])
+        self.mean_ = mean.astype(np.float64)
+        rows = X if self.encoder.data_dependent else X[:1, :]
+        centred = rows - place.put(self.mean_) if self.center else rows
+        self._fit_inner(centred, y if self.encoder.data_dependent else None, rng, X.shape[1])
+        self.thresholds_ = np.zeros(self.n_bits_)
+        if self.threshold == "median":
+            some = X[:: -(-X.shape[0] * self.n_bits_ // _MEDIAN_VALUES), :]
+            state = self._device_state(place)  # with thresholds of zero
+            values = xp.concat(list(self._projections(xp, some, state)), axis=0)
+            self.thresholds_[:] = to_host(column_medians(xp, values))
+        elif self.encoder_.linear and self.center:
+            self.thresholds_[:] = self.encoder_._project(self.mean_[None])[0]
+
+    def _device_state(self, place: Place) -> tuple[Array, Array, Any]:
+        return place.put(self.mean_), place.put(self.thresholds_), self.encoder_._device_state(place)
+
+    def _project_array(self, xp: Namespace, X: Array, state: tuple[Array, Array, Any]) -> Array:
+        mean, thresholds, inner = state
+        rows = X if self.encoder_.linear or not self.center else X - mean
+        return self.encoder_._project_array(xp, rows, inner) - thresholds
 
     def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
         own = {"mean_": Field("f8", (n_features,)), "thresholds_": Field("f8", (self.bits(n_features),))}
@@ -120,16 +146,9 @@ class Thresholded(Wrapper):
         n_bits = self.bits(n_features)
         centred = 4 * n_train * n_features if self.center and self.encoder.data_dependent else 0
         medians = 8 * min(_MEDIAN_VALUES, n_train * n_bits) if self.threshold == "median" else 0
-        own = 8 * (n_features + n_bits) + 4 * max(_ENCODE_VALUES, n_bits)
+        own = 8 * (n_features + n_bits) + 8 * max(_ENCODE_VALUES, n_features)
         return super().memory_bytes(n_features, n_train) + own + max(centred, medians)
 
     def cost_estimate(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector."""
         return super().cost_estimate(n_features) + self.bits(n_features)
-
-
-def _pack(values: NDArray, thresholds: NDArray, codes: Codes) -> None:
-    """Write the packed signs of values - thresholds, on all cores."""
-    for_slices(
-        lambda part: pack_above(values[part], thresholds, codes[part]), len(values), -(-len(values) // thread_count())
-    )

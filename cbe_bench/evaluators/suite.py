@@ -13,7 +13,7 @@ from pathlib import Path
 from cbe_bench.core.cache import whole_file
 from cbe_bench.core.config import BaseConfig
 from cbe_bench.core.errors import InputError
-from cbe_bench.data.catalogue import hint, vlad_sets
+from cbe_bench.data.catalogue import buildable_sets, hint
 from cbe_bench.data.formats import open_features
 from cbe_bench.evaluators.configs import FeaturesConfig, load_config
 
@@ -62,19 +62,30 @@ def _experiment(path: Path, config: BaseConfig, scale: str, out: Path) -> Step:
 
 def _data_steps(settings: Sequence[BaseConfig], scale: str) -> Iterator[Step]:
     """List the real features to be built, with as many rows as the experiments use of them."""
+    known = buildable_sets()
     rows: dict[Path, int] = {}
     for config in settings:
         if not isinstance(config, FeaturesConfig) or scale not in config.data.build_at:
             continue
         file = config.data.file
-        if file is not None and file.stem in vlad_sets():
-            rows[file] = max(rows.get(file, 0), config.rows_used(vlad_sets()[file.stem].images.n_classes))
+        if file is not None and file.name in known:
+            rows[file] = max(rows.get(file, 0), config.rows_used(known[file.name].n_classes or 1))
     for file, needed in rows.items():
-        count = vlad_sets()[file.stem].rows
+        count = known[file.name].rows
         wanted = needed if 2 * needed < count else count
         if not _has_rows(file, wanted):
             some = ["--rows", str(wanted)] if wanted < count else []
-            arguments = ("data", "make", file.stem, *some, "--out", str(file), "--folder", str(file.parent), "--force")
+            arguments = (
+                "data",
+                "make",
+                known[file.name].name,
+                *some,
+                "--out",
+                str(file),
+                "--folder",
+                str(file.parent),
+                "--force",
+            )
             part = f", {wanted:,} of {count:,} rows" if some else ""
             yield Step(f"data {file.stem}{part}", arguments, optional=True)
 

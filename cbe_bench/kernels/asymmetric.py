@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from cbe_bench.kernels.bits import Codes
 from cbe_bench.kernels.parallel import for_slices, slices
-from cbe_bench.kernels.simd.lookup import ENTRIES, LANES, TABLE_BITS, TABLES, add_entries
+from cbe_bench.kernels.simd.lookup import ENTRIES, LANES, TABLE_BITS, TABLES, add_entries, put_sum
 
 _WORD_BITS = 32
+_LINE_BYTES = 64
 _BLOCK = 2048
 """Codes that are scored by one filling of the tables."""
 
@@ -35,6 +36,8 @@ class AsymmetricQueries:
     ----------
     steps : float64 array of shape (n_queries,)
         What the whole numbers are multiples of.
+    values : int32 array of shape (groups, bits, 32)
+        The whole numbers, 32 queries side by side, padded by zeros.
     """
 
     def __init__(self, projections: NDArray) -> None:
@@ -42,24 +45,28 @@ class AsymmetricQueries:
         largest = np.abs(projections).max(axis=1, initial=0.0).astype(np.float64)
         self.steps = np.ldexp(1.0, np.frexp(largest / ((2**31 - 1) // self.n_bits))[1])
         groups, words = -(-self.n_queries // LANES), -(-self.n_bits // _WORD_BITS)
-        self._values = np.zeros((groups, words * _WORD_BITS, LANES), np.int32)
+        self.values = np.zeros((groups, words * _WORD_BITS, LANES), np.int32)
         for group, queries in enumerate(slices(groups * LANES, LANES)):
             scaled = np.rint(projections[queries] * (1 / self.steps[queries, None]))  # by a power of two: exact
-            self._values[group, : self.n_bits, : len(scaled)] = scaled.T
-        self._totals = self._values.sum(axis=1, dtype=np.int64).reshape(-1)[: self.n_queries]
+            self.values[group, : self.n_bits, : len(scaled)] = scaled.T
+        self._totals = self.values.sum(axis=1, dtype=np.int64).reshape(-1)[: self.n_queries]
 
     def scores(self, codes: Codes) -> NDArray[np.float64]:
         """Return the (n_queries, n_codes) inner products with codes, in units of the projections."""
-        words, sums = _words(codes), np.empty((len(self._values), len(codes), LANES), np.int32)
+        words, sums = code_words(codes), np.empty((len(self.values), len(codes), LANES), np.int32)
 
         def score(part: slice) -> None:
             for group in range(part.start, part.stop):
                 for some in slices(len(codes), _BLOCK):
-                    _sum_up(self._values[group], words[some], sums[group, some])
+                    sum_up(self.values[group], words[some], sums[group, some])
 
-        for_slices(score, len(self._values), 1)
+        for_slices(score, len(self.values), 1)
         by_query = sums.transpose(0, 2, 1).reshape(-1, len(codes))[: self.n_queries]
-        return (2.0 * by_query - self._totals[:, None]) * self.steps[:, None]
+        return self.scores_of(by_query)
+
+    def scores_of(self, sums: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Return inner products, in units of the projections, from sums over the bits that are set, by query."""
+        return (2.0 * sums - self._totals[:, None]) * self.steps[:, None]
 
     def count_before(
         self, codes: Codes, own: NDArray[np.int32], greater: NDArray[np.int64], equal: NDArray[np.int64]
@@ -75,7 +82,7 @@ class AsymmetricQueries:
         greater, equal : int64 arrays of shape (n_queries, m)
             What is added to.
         """
-        words = _words(codes)
+        words = code_words(codes)
 
         def count(part: slice) -> None:
             sums = np.empty((min(_BLOCK, len(codes)), LANES), np.int32)
@@ -83,10 +90,10 @@ class AsymmetricQueries:
                 queries = slice(group * LANES, min((group + 1) * LANES, self.n_queries))
                 for some in slices(len(codes), _BLOCK):
                     block = sums[: some.stop - some.start]
-                    _sum_up(self._values[group], words[some], block)
+                    sum_up(self.values[group], words[some], block)
                     _count(block, own[queries], greater[queries], equal[queries])
 
-        for_slices(count, len(self._values), 1)
+        for_slices(count, len(self.values), 1)
 
     def own_sums(self, codes: Codes, rows: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return, for each query, the sums over the codes in its row of `rows`: they rise with the score."""
@@ -95,13 +102,13 @@ class AsymmetricQueries:
         def add(part: slice) -> None:
             for query in range(part.start, part.stop):
                 group, lane = divmod(query, LANES)
-                _sum_one(self._values[group, :, lane].copy(), codes, rows[query], out[query])
+                _sum_one(self.values[group, :, lane].copy(), codes, rows[query], out[query])
 
         for_slices(add, self.n_queries, LANES)
         return out
 
 
-def _words(codes: Codes) -> NDArray[np.uint32]:
+def code_words(codes: Codes) -> NDArray[np.uint32]:
     """View codes as 32-bit words, the first bit lowest, padded by zero bytes and copied only if need be."""
     n, width = codes.shape
     if width % 4 or not codes.flags.c_contiguous:
@@ -112,18 +119,25 @@ def _words(codes: Codes) -> NDArray[np.uint32]:
 
 
 @njit(nogil=True, cache=True)
-def _sum_up(values, words, sums):  # type: ignore[no-untyped-def]
+def aligned_rows(count):  # type: ignore[no-untyped-def]
+    """Return an uninitialised (count, 32) array of int32, of which no row crosses more cache lines than it must."""
+    memory = np.empty((count + 1) * LANES, np.int32)
+    first = (-memory.ctypes.data // 4) % (_LINE_BYTES // 4)
+    return memory[first : first + count * LANES].reshape(count, LANES)
+
+
+@njit(nogil=True, cache=True)
+def sum_up(values, words, sums):  # type: ignore[no-untyped-def]
     """Sum the values of 32 queries over the bits that are set, for all codes."""
-    tables = np.empty((TABLES, ENTRIES, LANES), np.int32)
-    sums[:] = 0
+    tables = aligned_rows(TABLES * ENTRIES)
+    sums[: words.shape[0]] = 0
     for word in range(words.shape[1]):
         for table in range(TABLES):
-            tables[table, 0] = 0
+            first = table * ENTRIES
+            tables[first] = 0
             for bit in range(TABLE_BITS):
-                more = values[word * _WORD_BITS + table * TABLE_BITS + bit]
-                for entry in range(1 << bit):
-                    for lane in range(LANES):
-                        tables[table, entry + (1 << bit), lane] = tables[table, entry, lane] + more[lane]
+                for entry in range(first, first + (1 << bit)):
+                    put_sum(tables, entry + (1 << bit), entry, values, word * _WORD_BITS + table * TABLE_BITS + bit)
         for j in range(words.shape[0]):
             add_entries(tables, words[j, word], sums, j)
 

@@ -72,11 +72,15 @@ def pack_row(values, n_bits, code):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def pack_above(values, thresholds, codes):  # type: ignore[no-untyped-def]
-    """Pack the signs of each row of `values` less the thresholds into a row of `codes`; `values` are overwritten."""
-    n_bits = values.shape[1]
-    for i in range(values.shape[0]):
-        row = values[i]
-        for j in range(n_bits):
-            row[j] -= thresholds[j]
-        pack_row(row, n_bits, codes[i])
+def pack_row_above(values, thresholds, n_bits, code):  # type: ignore[no-untyped-def]
+    """Pack the signs of the first `n_bits` values less the thresholds into `code`, for compiled code."""
+    words = n_bits // 32
+    for word in range(words):
+        u = load(values, 32 * word) - load(thresholds, 32 * word)
+        v = load(values, 32 * word + LANES) - load(thresholds, 32 * word + LANES)
+        write_bits(sign_word(u, v), 32 * word, n_bits, code)
+    for byte in range(4 * words, code.shape[0]):
+        bits = 0
+        for t in range(8 * byte, min(8 * byte + 8, n_bits)):
+            bits |= (values[t] >= thresholds[t]) << (t - 8 * byte)
+        code[byte] = bits

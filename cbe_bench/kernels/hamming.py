@@ -1,8 +1,7 @@
 """Hamming distances over packed codes.
 
 One block of codes stays in cache while four queries at a time pass over it, so each word read from memory is
-compared many times. Everything is exact, ties included: `top_k` orders equal distances by row, and
-`distance_counts` says how many codes are nearer and how many equally near.
+compared many times. Everything is exact, ties included; `kernels.nearest` has the nearest codes of queries.
 """
 
 from collections.abc import Callable
@@ -14,50 +13,63 @@ from numpy.typing import NDArray
 from cbe_bench.kernels.bits import Codes
 from cbe_bench.kernels.parallel import for_slices, thread_count
 from cbe_bench.kernels.simd.calls import popcount
+from cbe_bench.kernels.simd.counts import LOOK, add_differing_bits, no_bits
+from cbe_bench.kernels.simd.vector import LANES, inline, load, store
 
 _BLOCK_BYTES = 1 << 18
 """Bytes of database codes compared with all queries before the next are touched: half of a small L2 cache."""
 
-_SHORT_WORDS = 16
+_SHORT_WORDS = 64
 """Codes of up to this many words are compared word by word, many codes at once."""
+
+TILE = 2 * LANES
+"""Short codes that are compared at once."""
 
 _LARGEST_BLOCK = 512
 """Codes of a block, at most."""
 
-_LOOK = 64
-"""Distances looked over at once for one that is small enough."""
-
-_MOST_QUERIES = 256
+MOST_QUERIES = 256
 """Queries of one task: enough to amortise the reading of a block, few enough that counts stay small."""
 
 
 @njit(nogil=True, cache=True)
-def _distances(queries, codes, by_word, out):  # type: ignore[no-untyped-def]
+def distances_to_block(queries, codes, tiles, out):  # type: ignore[no-untyped-def]
     """Distances of every query to every code; the number of queries is a multiple of four."""
-    if queries.shape[1] <= by_word.shape[0]:
-        _distances_short(queries, codes, by_word, out)
+    if len(tiles):
+        _distances_short(queries.view(np.uint32), codes.view(np.uint32), tiles, out)
     else:
         _distances_long(queries, codes, out)
 
 
 @njit(nogil=True, cache=True)
-def _distances_short(queries, codes, by_word, out):  # type: ignore[no-untyped-def]
-    """Short codes: the codes are laid out word by word, and the sums run over many codes at once."""
+def _distances_short(queries, codes, tiles, out):  # type: ignore[no-untyped-def]
+    """Short codes: tiles of 32 are laid out word by word, and their distances to 4 queries stay in registers."""
     n, words = codes.shape
     for j in range(n):
+        tile, lane = tiles[j // TILE], j % TILE
         for t in range(words):
-            by_word[t, j] = codes[j, t]
+            tile[t * TILE + lane] = codes[j, t]
     for i in range(0, queries.shape[0], 4):
-        out0, out1, out2, out3 = out[i], out[i + 1], out[i + 2], out[i + 3]
-        out[i : i + 4, :n] = 0
-        for t in range(words):
-            q0, q1, q2, q3 = queries[i, t], queries[i + 1, t], queries[i + 2, t], queries[i + 3, t]
-            row = by_word[t]
-            for j in range(n):
-                out0[j] += popcount(row[j] ^ q0)
-                out1[j] += popcount(row[j] ^ q1)
-                out2[j] += popcount(row[j] ^ q2)
-                out3[j] += popcount(row[j] ^ q3)
+        q0, q1, q2, q3 = queries[i], queries[i + 1], queries[i + 2], queries[i + 3]
+        for j in range(0, n, TILE):  # codes behind the last are whatever is there; nobody looks at them
+            tile = tiles[j // TILE]
+            a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = no_bits()
+            for t in range(words):
+                a, b = load(tile, t * TILE), load(tile, t * TILE + LANES)
+                a0, b0 = add_differing_bits(a0, a, q0, t), add_differing_bits(b0, b, q0, t)
+                a1, b1 = add_differing_bits(a1, a, q1, t), add_differing_bits(b1, b, q1, t)
+                a2, b2 = add_differing_bits(a2, a, q2, t), add_differing_bits(b2, b, q2, t)
+                a3, b3 = add_differing_bits(a3, a, q3, t), add_differing_bits(b3, b, q3, t)
+            _store(out[i], j, a0, b0)
+            _store(out[i + 1], j, a1, b1)
+            _store(out[i + 2], j, a2, b2)
+            _store(out[i + 3], j, a3, b3)
+
+
+@inline
+def _store(row, j, a, b):  # type: ignore[no-untyped-def]
+    store(row, j, a)
+    store(row, j + LANES, b)
 
 
 @njit(nogil=True, cache=True)
@@ -91,47 +103,23 @@ def _distances_long(queries, codes, out):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _insert(distances, rows, distance, row):  # type: ignore[no-untyped-def]
-    """Put a row into a sorted list of the nearest, behind every equal distance; the last one drops out."""
-    place = distances.shape[0] - 1
-    while place > 0 and distances[place - 1] > distance:
-        distances[place] = distances[place - 1]
-        rows[place] = rows[place - 1]
-        place -= 1
-    distances[place] = distance
-    rows[place] = row
-
-
-@njit(nogil=True, cache=True)
-def _scan_top(queries, codes, block, distances, rows):  # type: ignore[no-untyped-def]
-    """Keep the k nearest rows of each query while blocks of codes pass by in row order."""
-    k = distances.shape[1]
-    out = np.empty((queries.shape[0], block), np.int32)
-    by_word = np.empty((_SHORT_WORDS, block if queries.shape[1] <= _SHORT_WORDS else 0), np.uint64)
-    for start in range(0, codes.shape[0], block):
-        stop = min(start + block, codes.shape[0])
-        _distances(queries, codes[start:stop], by_word, out)
-        for i in range(queries.shape[0]):
-            for first in range(0, stop - start, _LOOK):
-                last = min(first + _LOOK, stop - start)
-                worst = distances[i, k - 1]
-                better = 0
-                for j in range(first, last):  # many at once: most of the time there is none
-                    better += out[i, j] < worst
-                if better:
-                    for j in range(first, last):
-                        if out[i, j] < distances[i, k - 1]:
-                            _insert(distances[i], rows[i], out[i, j], start + j)
+def scratch(queries, block):  # type: ignore[no-untyped-def]
+    """Return where distances to a block are written, and where its codes are laid out in tiles if they are short."""
+    padded = -(-block // LOOK) * LOOK
+    n_tiles = padded // TILE if queries.shape[1] <= _SHORT_WORDS else 0
+    return (
+        np.empty((queries.shape[0], padded), np.uint32),
+        np.empty((n_tiles, 2 * queries.shape[1] * TILE), np.uint32),
+    )
 
 
 @njit(nogil=True, cache=True)
 def _scan_counts(queries, codes, block, histogram):  # type: ignore[no-untyped-def]
     """Count, for each query, the codes at every distance."""
-    out = np.empty((queries.shape[0], block), np.int32)
-    by_word = np.empty((_SHORT_WORDS, block if queries.shape[1] <= _SHORT_WORDS else 0), np.uint64)
+    out, tiles = scratch(queries, block)
     for start in range(0, codes.shape[0], block):
         stop = min(start + block, codes.shape[0])
-        _distances(queries, codes[start:stop], by_word, out)
+        distances_to_block(queries, codes[start:stop], tiles, out)
         for i in range(queries.shape[0]):
             for j in range(stop - start):
                 histogram[i, out[i, j]] += 1
@@ -140,17 +128,16 @@ def _scan_counts(queries, codes, block, histogram):  # type: ignore[no-untyped-d
 @njit(nogil=True, cache=True)
 def _scan_inner(queries, codes, block, n_bits, inner):  # type: ignore[no-untyped-def]
     """Write the inner products, for each row of `inner`, of codes taken as -1 and +1."""
-    out = np.empty((queries.shape[0], block), np.int32)
-    by_word = np.empty((_SHORT_WORDS, block if queries.shape[1] <= _SHORT_WORDS else 0), np.uint64)
+    out, tiles = scratch(queries, block)
     for start in range(0, codes.shape[0], block):
         stop = min(start + block, codes.shape[0])
-        _distances(queries, codes[start:stop], by_word, out)
+        distances_to_block(queries, codes[start:stop], tiles, out)
         for i in range(inner.shape[0]):
             for j in range(stop - start):
                 inner[i, start + j] = n_bits - 2 * out[i, j]
 
 
-def _words(codes: Codes, rows: int) -> NDArray[np.uint64]:
+def padded_words(codes: Codes, rows: int) -> NDArray[np.uint64]:
     """View codes as 64-bit words, padded by zero bytes and, up to `rows`, by zero codes, copied only if need be."""
     n, width = codes.shape
     if n == rows and width % 8 == 0 and codes.flags.c_contiguous:
@@ -160,12 +147,8 @@ def _words(codes: Codes, rows: int) -> NDArray[np.uint64]:
     return padded.view(np.uint64)
 
 
-def _for_query_slices(
-    scan: Callable[[NDArray[np.uint64], NDArray[np.uint64], int, slice], None],
-    queries: Codes,
-    database: Codes,
-) -> None:
-    """Check the codes and call scan(query words, code words, block rows, slice of the queries) from all threads."""
+def check_codes(queries: Codes, database: Codes) -> None:
+    """Raise ValueError unless both are packed codes of the same length."""
     for name, codes in (("queries", queries), ("database", database)):
         if codes.ndim != 2 or codes.dtype != np.uint8:
             raise ValueError(f"{name}: packed codes are a 2-d uint8 array, found {codes.ndim}-d {codes.dtype}")
@@ -173,48 +156,29 @@ def _for_query_slices(
         raise ValueError(
             f"queries have {queries.shape[1]} bytes a code, the database has {database.shape[1]}: they must agree"
         )
-    code_words = _words(database, len(database))
-    block = min(max(2, _BLOCK_BYTES // (8 * code_words.shape[1]) // 2 * 2), _LARGEST_BLOCK)
+
+
+def codes_at_once(words: NDArray[np.uint64]) -> int:
+    """Return how many codes are compared with all queries before the next are touched."""
+    return min(max(2, _BLOCK_BYTES // (8 * words.shape[1]) // 2 * 2), _LARGEST_BLOCK)
+
+
+def _for_query_slices(
+    scan: Callable[[NDArray[np.uint64], NDArray[np.uint64], int, slice], None],
+    queries: Codes,
+    database: Codes,
+) -> None:
+    """Check the codes and call scan(query words, code words, block rows, slice of the queries) from all threads."""
+    check_codes(queries, database)
+    code_words = padded_words(database, len(database))
+    block = codes_at_once(code_words)
 
     def work(part: slice) -> None:
         fours = -(-(part.stop - part.start) // 4) * 4
-        scan(_words(queries[part], fours), code_words, block, part)
+        scan(padded_words(queries[part], fours), code_words, block, part)
 
     share = -(-len(queries) // thread_count())
-    for_slices(work, len(queries), min(-(-share // 4) * 4, _MOST_QUERIES))
-
-
-def top_k(queries: Codes, database: Codes, k: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Find the k nearest codes of each query.
-
-    Parameters
-    ----------
-    queries, database : uint8 arrays of shape (n, bytes)
-        Packed codes of the same length.
-    k : int
-        Neighbours wanted, at most the number of codes in the database.
-
-    Returns
-    -------
-    distances, rows : arrays of shape (n_queries, k)
-        In order of distance, equal distances in order of row.
-    """
-    if not len(queries):
-        return np.empty((0, k), np.int32), np.empty((0, k), np.int64)
-    if not 1 <= k <= len(database):
-        raise ValueError(f"k = {k}: must be from 1 to the {len(database)} codes in the database")
-    distances = np.empty((len(queries), k), np.int32)
-    rows = np.empty((len(queries), k), np.int64)
-
-    def scan(words: NDArray[np.uint64], codes: NDArray[np.uint64], block: int, part: slice) -> None:
-        best = np.full((len(words), k), np.iinfo(np.int32).max, np.int32)
-        where = np.zeros((len(words), k), np.int64)
-        _scan_top(words, codes, block, best, where)
-        count = part.stop - part.start
-        distances[part], rows[part] = best[:count], where[:count]
-
-    _for_query_slices(scan, queries, database)
-    return distances, rows
+    for_slices(work, len(queries), min(-(-share // 4) * 4, MOST_QUERIES))
 
 
 def distance_counts(queries: Codes, database: Codes) -> NDArray[np.int64]:

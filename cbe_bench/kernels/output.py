@@ -1,6 +1,6 @@
-"""Where compiled loops write their results: real values, or the packed signs of them.
+"""Where compiled loops write their results: real values, the packed signs of them, or of them less thresholds.
 
-A loop is written once, for an output `out` of either type, and compiled for both.
+A loop is written once, for an output `out` of any of these types, and compiled for each that is used.
 """
 
 from typing import Any, NamedTuple
@@ -10,8 +10,9 @@ from numba import njit, types
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from cbe_bench.kernels.bits import code_bytes, pack_row, sign_word, write_bits
-from cbe_bench.kernels.simd.vector import LANES, prefetch_to_write, sign_bits, store
+from cbe_bench.kernels.bits import code_bytes, pack_row, pack_row_above, sign_word, write_bits
+from cbe_bench.kernels.memory import aligned_empty
+from cbe_bench.kernels.simd.vector import LANES, inline, load, prefetch_to_write, sign_bits, store
 
 
 class Values(NamedTuple):
@@ -27,14 +28,37 @@ class Signs(NamedTuple):
     n_bits: int
 
 
-Output = Values | Signs
+class SignsAbove(NamedTuple):
+    """Write the signs of the first `n_bits` values less their thresholds as packed bits."""
+
+    array: NDArray
+    n_bits: int
+    thresholds: NDArray
+    """One for each value, padded to whole vectors of 32."""
 
 
-def signs_output(codes: NDArray, n_bits: int) -> Signs:
-    """Return the output for codes of `n_bits` bits, after a check of their shape."""
+Output = Values | Signs | SignsAbove
+
+
+def signs_output(codes: NDArray, n_bits: int, thresholds: NDArray | None = None) -> Signs | SignsAbove:
+    """Return the output for codes of `n_bits` bits, after a check of their shape.
+
+    Parameters
+    ----------
+    codes : uint8 array of shape (n, bytes of a code)
+        Where the packed bits go.
+    n_bits : int
+        Bits of a code.
+    thresholds : array of shape (n_bits,) or None
+        What values are compared with, in their precision; None means zero.
+    """
     if codes.shape[1] != code_bytes(n_bits):
         raise ValueError(f"{n_bits} bits are {code_bytes(n_bits)} bytes a code, found an array of {codes.shape[1]}")
-    return Signs(codes, n_bits)
+    if thresholds is None:
+        return Signs(codes, n_bits)
+    padded = aligned_empty((-(-n_bits // (2 * LANES)) * 2 * LANES,), thresholds.dtype)
+    padded[:n_bits], padded[n_bits:] = thresholds, 0
+    return SignsAbove(codes, n_bits, padded)
 
 
 def part_of(out: Output, rows: slice) -> Any:
@@ -71,6 +95,8 @@ def is_output(out: Any, kind: type) -> bool:
 def _row_of(out, i):  # type: ignore[no-untyped-def]
     if is_output(out, Signs):
         return lambda out, i: Signs(out.array[i], out.n_bits)
+    if is_output(out, SignsAbove):
+        return lambda out, i: SignsAbove(out.array[i], out.n_bits, out.thresholds)
     return lambda out, i: Values(out.array[i])
 
 
@@ -78,6 +104,8 @@ def _row_of(out, i):  # type: ignore[no-untyped-def]
 def _write_row(out, values):  # type: ignore[no-untyped-def]
     if is_output(out, Signs):
         return lambda out, values: pack_row(values, out.n_bits, out.array)
+    if is_output(out, SignsAbove):
+        return lambda out, values: pack_row_above(values, out.thresholds, out.n_bits, out.array)
 
     def copy(out, values):  # type: ignore[no-untyped-def]
         out.array[:] = values[: out.array.shape[0]]
@@ -95,6 +123,15 @@ def _write_pair(out, start, u, v):  # type: ignore[no-untyped-def]
 
         return pack
 
+    if is_output(out, SignsAbove):
+
+        def pack_above(out, start, u, v):  # type: ignore[no-untyped-def]
+            if start < out.n_bits:
+                u, v = u - load(out.thresholds, start), v - load(out.thresholds, start + LANES)
+                write_bits(sign_word(u, v), start, out.n_bits, out.array)
+
+        return pack_above
+
     def copy(out, start, u, v):  # type: ignore[no-untyped-def]
         n = out.array.shape[0]
         if start + 2 * LANES <= n:
@@ -111,16 +148,14 @@ def _write_pair(out, start, u, v):  # type: ignore[no-untyped-def]
 @overload(write_vector, jit_options={"forceinline": True})
 def _write_vector(out, start, u):  # type: ignore[no-untyped-def]
     if is_output(out, Signs):
+        return lambda out, start, u: _write_half_word(sign_bits(u), start, out.n_bits, out.array)
+    if is_output(out, SignsAbove):
 
-        def pack(out, start, u):  # type: ignore[no-untyped-def]
-            bits = sign_bits(u)
-            for byte in range(2):
-                place = start // 8 + byte
-                if place < out.array.shape[0]:
-                    inside = min(out.n_bits - 8 * place, 8)
-                    out.array[place] = (bits >> np.uint16(8 * byte)) & np.uint16((1 << inside) - 1)
+        def pack_above(out, start, u):  # type: ignore[no-untyped-def]
+            if start < out.n_bits:
+                _write_half_word(sign_bits(u - load(out.thresholds, start)), start, out.n_bits, out.array)
 
-        return pack
+        return pack_above
 
     def copy(out, start, u):  # type: ignore[no-untyped-def]
         if start + LANES <= out.array.shape[0]:
@@ -129,6 +164,15 @@ def _write_vector(out, start, u):  # type: ignore[no-untyped-def]
             _write_last(out.array, start, u, u)
 
     return copy
+
+
+@inline
+def _write_half_word(bits, start, n_bits, code):  # type: ignore[no-untyped-def]
+    for byte in range(2):
+        place = start // 8 + byte
+        if place < code.shape[0]:
+            inside = min(n_bits - 8 * place, 8)
+            code[place] = (bits >> np.uint16(8 * byte)) & np.uint16((1 << inside) - 1)
 
 
 @njit(nogil=True, cache=True)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from cbe_bench.core.cache import whole_file
 from cbe_bench.core.claims import OUTCOMES, Evidence, Verdict
-from cbe_bench.core.errors import InputError
+from cbe_bench.core.errors import InputError, first_line
 from cbe_bench.core.report import save_table
 
 CLAIMS_FILE = "claims.json"
@@ -86,12 +86,16 @@ def write_claims(verdicts: Sequence[Verdict], folder: Path) -> list[str]:
 
 def load_claims(path: Path) -> list[Verdict]:
     """Read the verdicts of a claims.json."""
+    from pydantic import TypeAdapter
+
     try:
-        return [Verdict(**_with_numbers(one)) for one in json.loads(path.read_text())]
+        values = [asdict(Verdict(**_with_numbers(one))) for one in json.loads(path.read_text())]
+        found: list[Verdict] = TypeAdapter(list[Verdict]).validate_python(values)
+        return found
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; `cbe-bench reproduce` writes it") from None
-    except (ValueError, TypeError, AttributeError) as error:
-        raise InputError(f"{path}: holds no verdicts ({error})") from None
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(f"{path}: holds no verdicts ({first_line(error)})") from None
 
 
 def _with_numbers(plain: dict[str, Any]) -> dict[str, Any]:

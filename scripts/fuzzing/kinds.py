@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from fuzzing import texts
 from fuzzing.draw import DIMS, DTYPES, NUMBERS, ROWS, change_arrays, change_bytes, change_text, matrix, odd_array, pick
 from fuzzing.hdf5 import write_ann, write_h5, write_sparse_h5
 from numpy.random import Generator
@@ -32,6 +33,8 @@ class Kind(NamedTuple):
     suffix: str
     write: Callable[[Path, Generator, bool], None]
     use: Callable[[Path], None]
+    names_itself: bool = True
+    """Whether a message names the file."""
 
 
 def use_features(path: Path) -> None:
@@ -171,15 +174,15 @@ def write_archive(path: Path, rng: Generator, change: bool) -> None:
 
 
 def use_archive(path: Path) -> None:
-    """Read an archive as every known image set; none has the content of the original, so each must be refused."""
+    """Read an archive as every known set; none has the content of the original, so each must be refused."""
     from cbe_bench.core.errors import InputError
-    from cbe_bench.data.catalogue import image_sets
-    from cbe_bench.data.images.sources import read_image_set
+    from cbe_bench.data.catalogue import fetched_sets
+    from cbe_bench.data.sources.fetched import read_set
 
     refusal = None
-    for known in image_sets().values():
+    for known in fetched_sets().values():
         try:
-            read_image_set(known, path, str(path))
+            read_set(known, path, str(path))
         except InputError as error:
             if not str(error).isprintable() or path.stem not in str(error):
                 raise
@@ -235,4 +238,9 @@ KINDS = {
     "csv": Kind(".csv", write_csv, use_features),
     "archive": Kind(".archive", write_archive, use_archive),
     "encoder": Kind(".npz", write_encoder, use_encoder),
+    "config": Kind(".yaml", texts.write_config, texts.use_config, names_itself=False),
+    "set": Kind(".txt", texts.write_override, texts.use_override, names_itself=False),
+    "results": Kind(".jsonl", texts.write_results, texts.use_results),
+    "claims": Kind(".json", texts.write_claims, texts.use_claims),
+    "cache": Kind(".bin", texts.write_cached, texts.use_cached),
 }

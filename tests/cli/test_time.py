@@ -94,6 +94,38 @@ def test_json_goes_to_standard_output(tmp_path):
     assert (row["encoder"], row["n_features"], row["n_bits"]) == ("cbe-rand", 64, 64)
 
 
+def test_a_device_is_timed_beside_the_processor(tmp_path):
+    arguments = ("--dims", "64", "--methods", "cbe-rand,hd3", "--batch", "8", "--device", "array_api_strict")
+    result = run(*arguments, "--out", tmp_path)
+    assert "on another device" in result.output
+    rows = rows_of(tmp_path / "quick" / "time" / "rows.jsonl")
+    assert [(row.encoder, row.device) for row in rows] == [
+        (name, device) for name in ("cbe-rand", "hd3") for device in ("cpu", "array_api_strict")
+    ]
+    for row in rows:
+        assert row.ok and not row.device_is_gpu
+        assert (row.transfer_us_per_vector > 0) == (row.device != "cpu")
+    table = pd.read_csv(tmp_path / "quick" / "time" / "devices.csv")
+    assert table["speed_up"].tolist() == pytest.approx((table["processor_ms"] / table["device_ms"]).tolist(), rel=1e-3)
+    before = (tmp_path / "quick" / "time" / "rows.jsonl").read_bytes()
+    run(*arguments, "--out", tmp_path)
+    assert (tmp_path / "quick" / "time" / "rows.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--device", "cdua"), "unknown device 'cdua'; did you mean 'cuda'? allowed: "),
+        (("--device", "array_api_strict:x"), "device 'array_api_strict:x': no device found"),
+        (("--device", "array_api_strict", "--methods", "itq"), "encoders: itq encodes on no device; those that do: "),
+    ],
+)
+def test_devices_that_cannot_be_timed_end_with_one_line(arguments, message, tmp_path):
+    result = run("--dims", "64", *arguments, "--out", tmp_path, code=2)
+    assert result.output.startswith("error: ") and message in result.output and result.output.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
 def test_bad_arguments_end_with_one_line(tmp_path):
     result = run("--dims", "lots", "--out", tmp_path, code=2)
     assert result.output.startswith("error: ") and "dims" in result.output and result.output.count("\n") == 1

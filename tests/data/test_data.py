@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from cbe_bench.core.errors import InputError
+from cbe_bench.data import ground_truth
 from cbe_bench.data.features import file_hash
 from cbe_bench.data.formats.hdf5 import HDF5Features
 from cbe_bench.data.ground_truth import exact_neighbours
@@ -12,6 +13,7 @@ from cbe_bench.data.splits import PROTOCOLS, make_split
 from cbe_bench.data.synthetic import SyntheticFeatures
 from cbe_bench.data.view import DatasetView
 from cbe_bench.kernels import parallel
+from cbe_bench.kernels.linalg.products import squared_distances
 
 
 def write(path, features, labels=None, **options):
@@ -246,6 +248,8 @@ def test_rows_are_read_again_only_where_there_is_no_room(room, expected_reads, t
 
 def brute_truth(view, k):
     database = np.concatenate([block for _, block in view.database_blocks()]).astype(np.float64)
+    if view.metric == "ip":
+        return np.argsort(-(view.queries().astype(np.float64) @ database.T), axis=1, kind="stable")[:, :k]
     distances = ((view.queries().astype(np.float64)[:, None] - database) ** 2).sum(axis=2)
     return np.argsort(distances, axis=1, kind="stable")[:, :k]
 
@@ -255,6 +259,20 @@ def test_truth_is_exact_for_any_block_size(block_rows, tmp_path, rng, fresh_cach
     data = rng.standard_normal((400, 16)).astype(np.float32)
     view = prepared(array_features(tmp_path, data), block_rows=block_rows)
     assert np.array_equal(exact_neighbours(view, 10), brute_truth(view, 10))
+
+
+@pytest.mark.parametrize("metric", ["cosine", "l2", "ip"])
+def test_truth_by_metric(metric, tmp_path, rng, fresh_cache):
+    """Rows of very different norms, away from the origin: the three metrics disagree."""
+    data = ((rng.standard_normal((400, 16)) + 2) * 10 ** rng.uniform(-3, 3, (400, 1))).astype(np.float32)
+    views = {one: prepared(array_features(tmp_path, data), block_rows=90, metric=one) for one in ("cosine", "l2", "ip")}
+    found = exact_neighbours(views[metric], 10)
+    assert np.array_equal(found, brute_truth(views[metric], 10))
+    norms = np.linalg.norm(views[metric].queries(), axis=1)
+    assert np.allclose(norms, 1, atol=1e-6) == (metric == "cosine")
+    assert len({view.key() for view in views.values()}) == 3
+    others = [exact_neighbours(view, 10) for name, view in views.items() if name != metric]
+    assert all(np.mean(found == other) < 0.5 for other in others)
 
 
 def test_truth_separates_neighbours_that_single_precision_cannot(tmp_path, rng, fresh_cache):
@@ -267,6 +285,25 @@ def test_truth_separates_neighbours_that_single_precision_cannot(tmp_path, rng, 
     distances = ((query[:, None] - database) ** 2).sum(axis=2)
     found = np.take_along_axis(distances, exact_neighbours(view, 10), axis=1)
     np.testing.assert_allclose(found, np.sort(distances, axis=1)[:, :10], rtol=2000 * 2.0**-52)
+
+
+def test_truth_of_sparse_rows_is_exact(tmp_path, rng, fresh_cache, monkeypatch):
+    """Rows of few values at nearly one distance: a query's own values bound the error, so few are compared exactly."""
+    columns = rng.choice(1 << 14, 60, replace=False)
+    data = np.zeros((400, 1 << 14), np.float32)
+    data[:, columns] = 1 + 0.05 * rng.standard_normal((400, 60))
+    view = prepared(array_features(tmp_path, data), block_rows=50)
+    compared = []
+    monkeypatch.setattr(
+        ground_truth,
+        "squared_distances",
+        lambda query, block, rows: compared.append(len(rows)) or squared_distances(query, block, rows),
+    )
+    found = exact_neighbours(view, 10)
+    database = np.concatenate([block[:, columns] for _, block in view.database_blocks()]).astype(np.float64)
+    distances = ((view.queries()[:, None, columns].astype(np.float64) - database) ** 2).sum(axis=2)
+    assert np.array_equal(found, np.argsort(distances, axis=1, kind="stable")[:, :10])
+    assert sum(compared) < 20 * 300 / 4
 
 
 def test_equal_rows_are_ranked_by_position(tmp_path, fresh_cache):
@@ -283,8 +320,10 @@ def test_truth_is_cached_by_content(tmp_path, rng, fresh_cache, monkeypatch):
         patch.setattr("cbe_bench.data.ground_truth._search", None)
         assert np.array_equal(exact_neighbours(view, 10), first)
     (cached,) = (fresh_cache / "truth").iterdir()
-    cached.write_bytes(b"damaged")
-    assert np.array_equal(exact_neighbours(view, 10), first)
+    content = cached.read_bytes()
+    for damaged in (b"damaged", content[:-8], content[:-1] + b"\1", content + content, b""):
+        cached.write_bytes(damaged)
+        assert np.array_equal(exact_neighbours(view, 10), first)
     data[view.split.database] *= rng.choice([-1, 1], (300, 1))
     other = prepared(array_features(tmp_path, data))
     assert not np.array_equal(exact_neighbours(other, 10), first)

@@ -90,10 +90,12 @@ def test_bad_descriptions_are_refused_in_one_line(text, message, tmp_path):
 
 def test_shipped_data_sets_are_complete():
     known = catalogue.datasets()
-    assert len(catalogue.image_sets()) == 4
-    assert len(catalogue.vlad_sets()) == 8
+    images = [found for found in known.values() if isinstance(found, catalogue.ImageSet)]
+    assert len(images) == 4
+    assert sum(isinstance(found, catalogue.VladSet) for found in known.values()) == 9
     assert {name for name, found in known.items() if found.kind == "synthetic"} >= {"flickr25600", "imagenet51200"}
-    for images in catalogue.image_sets().values():
-        assert images.n_classes == (345 if images.name == "quickdraw" else 10)
-        assert len(images.sha256) == 64
-        assert all(len(package.sha256) == 64 for package in images.packages)
+    for found in images:
+        assert found.n_classes == (345 if found.name == "quickdraw" else 10)
+    for found in catalogue.fetched_sets().values():
+        assert len(found.sha256) == 64
+        assert all(len(package.sha256) == 64 for package in found.packages)

@@ -507,7 +507,12 @@ def invoke(*args, code=0):
 
 def test_check_tells_and_fails_where_the_file_cannot_be_used(whole_numbers, tmp_path):
     write_npy(tmp_path / "x.npy", whole_numbers + 1)
-    assert "can be used" in invoke("check", tmp_path / "x.npy")
+    told = invoke("check", tmp_path / "x.npy")
+    assert "can be used" in told
+    assert "note: the mean carries" in told and "try center=True" in told  # all values are positive
+    write_npy(tmp_path / "x.npy", np.concatenate([whole_numbers + 1, -whole_numbers - 1]))
+    told = invoke("check", tmp_path / "x.npy")
+    assert "energy of the mean, rows scaled to unit length: 0.0%" in told and "note:" not in told
     whole_numbers[5] = np.nan
     write_npy(tmp_path / "x.npy", whole_numbers)
     assert "cannot be used: row 5 holds NaN" in invoke("check", tmp_path / "x.npy", code=1)

@@ -24,7 +24,11 @@ CASES = {
     **dict.fromkeys(("npy", "npz", "sparse-npz", "h5", "ann", "sparse-h5", "parquet", "csv"), 30),
     **dict.fromkeys(("fvecs", "bvecs", "fbin"), 10),
     "archive": 30,
+    **dict.fromkeys(("config", "set", "claims", "cache"), 25),
+    "results": 12,
 }
+NEVER_REFUSED = {"cache"}
+"""What is damaged there counts as absent."""
 
 
 @pytest.mark.parametrize("kind, cases", CASES.items())
@@ -35,7 +39,7 @@ def test_damaged_files_are_read_or_refused_in_one_line(kind, cases, fuzz, tmp_pa
         outcome, detail = fuzz.run_case(kind, path)
         assert outcome in ("read", "refused"), f"case {number}: {outcome}: {detail}"
         outcomes.append(outcome)
-    assert "refused" in outcomes
+    assert kind in NEVER_REFUSED or "refused" in outcomes
 
 
 def test_a_crash_costs_one_case(fuzz, tmp_path, monkeypatch):

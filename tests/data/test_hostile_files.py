@@ -4,8 +4,13 @@ import io
 import os
 import pickle
 import struct
+import subprocess
+import sys
+import time
 import zipfile
 import zlib
+from contextlib import suppress
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -14,8 +19,9 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
 
+from cbe_bench.core.environment import peak_memory
 from cbe_bench.core.errors import InputError
-from cbe_bench.data.formats import open_features
+from cbe_bench.data.formats import hdf5_probe, open_features
 
 
 def refusal(path, part=None):
@@ -76,22 +82,72 @@ def test_hdf5_announces_no_more_than_it_can_hold(tmp_path):
     assert "announces 4,398,046,511,104 bytes" in refusal(tmp_path / "never.h5")
 
 
-def test_a_compressed_chunk_that_expands_without_end_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("cbe_bench.data.formats.hdf5_access._UNCHECKED_BYTES", 1 << 24)
+def gibibyte_of_zeros():
+    """A stream of 1 MiB that deflate expands to a gibibyte."""
+    pack = zlib.compressobj(9)
+    head = pack.compress(b"") + pack.flush(zlib.Z_FULL_FLUSH)
+    part = pack.compress(bytes(1 << 24)) + pack.flush(zlib.Z_FULL_FLUSH)
+    checksum = ((1 << 30) % 65521 << 16) + 1
+    return head + 64 * part + zlib.compressobj(9, zlib.DEFLATED, -15).flush() + checksum.to_bytes(4, "big")
+
+
+def test_a_compressed_chunk_that_expands_without_end_is_refused(tmp_path):
+    bomb = gibibyte_of_zeros()
     with h5py.File(tmp_path / "x.h5", "w") as file:
-        data = file.create_dataset("features", (64, 4096), "f4", chunks=(32, 4096), compression="gzip")
-        pack = zlib.compressobj(9)
-        bomb = b"".join(pack.compress(bytes(1 << 24)) for _ in range(4)) + pack.flush()
+        data = file.create_dataset("features", (64, 16384), "f4", chunks=(32, 16384), compression="gzip")
         data[:32] = 1
         data.id.write_direct_chunk((32, 0), bomb)
+    before = peak_memory()
     with open_features(tmp_path / "x.h5") as features:
         assert (features.read(np.arange(32)) == 1).all()
-        with pytest.raises(InputError, match=r"a chunk of /features expands to more than 512 KiB"):
-            features.read(np.array([33]))
+        for _ in range(2):
+            with pytest.raises(InputError, match=r"a chunk of /features expands to more than 2.0 MiB"):
+                features.read(np.array([33]))
+    assert peak_memory() < before + (1 << 28)
     with h5py.File(tmp_path / "x.h5", "a") as file:
         data = file.create_dataset("labels", (64,), "i8", chunks=(64,), compression="gzip")
-        data.id.write_direct_chunk((0,), bomb)
+        data.id.write_direct_chunk((0,), bomb[: 1 << 16])
     assert "a chunk of /labels expands to more than 512 B" in refusal(tmp_path / "x.h5")
+
+
+def test_large_compressed_chunks_are_read(tmp_path, rng):
+    X = rng.standard_normal((70, 4096)).astype(np.float32)
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file.create_dataset("features", data=X, chunks=(32, 4096), compression="gzip", shuffle=True, fletcher32=True)
+    with open_features(tmp_path / "x.h5") as features:
+        for rows in (np.arange(70), np.arange(30, 34)):
+            assert np.array_equal(features.read(rows), X[rows])
+
+
+def probe_by(tmp_path, code):
+    """Start a process whose look at a file is a child that runs some code, with the limits such a child has."""
+    module = Path(hdf5_probe.__file__)
+    take = f"import os, sys, time; sys.path.insert(0, {str(module.parent)!r}); import {module.stem} as probe; "
+    child = tmp_path / "child.py"
+    write_id = "print(os.getpid(), file=open(sys.argv[2], 'w'), flush=True)"
+    child.write_text(f"{take}probe._SECONDS = 1; probe._limit(int(sys.argv[1]))\n{write_id}\n{code}")
+    look = f"{take}probe.__file__ = sys.argv[1]; probe._ask(sys.argv[2])"
+    command = [sys.executable, "-c", look, str(child), str(tmp_path / "id")]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+
+def test_a_look_at_a_file_has_limited_time(tmp_path):
+    parent = probe_by(tmp_path, "while True: pass")
+    assert "does not come to an end" in parent.communicate(timeout=60)[1]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems cannot do it")
+def test_a_look_at_a_file_ends_with_the_process_that_wants_it(tmp_path):
+    parent = probe_by(tmp_path, "time.sleep(600)")
+    identity = tmp_path / "id"
+    while not (identity.is_file() and identity.read_text().strip()):
+        assert parent.poll() is None
+    parent.kill()
+    parent.communicate()
+    status, end = Path("/proc") / identity.read_text().strip() / "status", time.monotonic() + 30
+    with suppress(FileNotFoundError, ProcessLookupError):
+        while "State:\tZ" not in status.read_text():
+            assert time.monotonic() < end
 
 
 def test_a_few_bytes_of_parquet_take_no_gigabytes(tmp_path):

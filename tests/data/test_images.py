@@ -20,12 +20,12 @@ from cbe_bench.core.errors import InputError
 from cbe_bench.data import catalogue
 from cbe_bench.data.images import build as making
 from cbe_bench.data.images import parsers as images
-from cbe_bench.data.images import sources
-from cbe_bench.data.images.archives import decompress, read_members
 from cbe_bench.data.images.dense_sift import UNIT, dense_sift
 from cbe_bench.data.images.parsers import LabelledImages
 from cbe_bench.data.images.readers import SIDE, FolderImages, StoredImages, store_images
 from cbe_bench.data.images.vlad import learn_words, vlad
+from cbe_bench.data.sources import fetched as sources
+from cbe_bench.data.sources.archives import decompress, read_members
 from cbe_bench.kernels import parallel
 
 
@@ -176,7 +176,7 @@ def test_some_rows_are_drawn_by_seed(stored, tmp_path):
     making.make_vlad(stored, tmp_path / "some.h5", 3, rows=20, tick=lambda share: None)
     with h5py.File(tmp_path / "some.h5") as file:
         assert file["features"].shape == (20, 384)
-    with pytest.raises(InputError, match="there are 60 images"):
+    with pytest.raises(InputError, match="--rows 61: there are 60"):
         making.make_vlad(stored, tmp_path / "more.h5", 3, rows=61, tick=lambda share: None)
 
 
@@ -190,6 +190,13 @@ def test_images_are_made_square_and_grey(rng, tmp_path):
     expected = 0.75 * (0.75 * grey[4, 7] + 0.25 * grey[4, 6]) + 0.25 * (0.75 * grey[3, 7] + 0.25 * grey[3, 6])
     assert got[0, 8, 14] == pytest.approx(expected, abs=1e-5)
     assert got[0, 0, 0] == pytest.approx(grey[0, 0], abs=1e-5)
+    larger = StoredImages(tmp_path / "x.h5", 128).read(np.array([1]))
+    assert larger.shape == (1, 128, 128)
+    # the same place: an eighth of a pixel before the middle of pixel 4, an eighth behind that of pixel 7
+    assert larger[0, 17, 30] == pytest.approx(
+        0.875 * (0.875 * grey[4, 7] + 0.125 * grey[4, 8]) + 0.125 * (0.875 * grey[3, 7] + 0.125 * grey[3, 8]), abs=1e-5
+    )
+    assert dense_sift(larger).shape == (1, 29**2 + 27**2 + 25**2, 128)
 
 
 def test_folders_of_images_become_features(tmp_path, rng):

@@ -169,3 +169,12 @@ def test_measurements_are_means_over_seeds_with_two_standard_errors(tmp_path):
     lsh = found["lsh", "accuracy (%)"]
     assert (lsh.low, lsh.value, lsh.high) == pytest.approx((25, 35, 45))
     assert found["original", "accuracy (%)"][2:] == pytest.approx((50, 49, 51)), "a single seed"
+
+
+def test_labels_are_drawn_as_they_stand(tmp_path):
+    labels = (r"$\frac{1}$", "_price in $", "a$b$c")
+    rows = [row(f"m{i}", 0, 0.4, 0.3, label=label) for i, label in enumerate(labels)]
+    figure = classification_report(results(rows, tmp_path)).figures[0].draw()
+    figure.savefig(tmp_path / "x.png")
+    drawn = [text._preprocess_math(text.get_text()) for text in figure.axes[1].get_legend().get_texts()]
+    assert {text.strip() for text, is_math in drawn if not is_math} >= set(labels)

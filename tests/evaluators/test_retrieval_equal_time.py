@@ -240,3 +240,14 @@ def test_methods_that_encode_alike_encode_by_the_same_code(name):
         setattr(encoders[0], param, getattr(encoders[1], param))
     X = np.random.default_rng(1).standard_normal((9, 64), dtype=np.float32)
     assert np.array_equal(*(encoder.encode(X) for encoder in encoders))
+
+
+def test_what_happens_at_first_use_is_not_timed(artificial):
+    """Compiling and planning would be a sample, and the only one where they take longer than the budget."""
+    costs, _ = artificial
+    compiling = [100.0]
+    costs["cbe-rand"] = lambda n_bits: compiling.pop() if compiling else 1e-4
+    found = EqualTimeSearch(1000).find(spec_of("cbe-rand", 500))
+    assert compiling == []
+    assert found.time_ratio_at_equal_bits == pytest.approx(1)
+    assert found.reference_us_per_vector == pytest.approx(100)

@@ -9,14 +9,16 @@ import pytest
 
 import cbe_bench.data.view
 from cbe_bench.core import runner
+from cbe_bench.core.cache import write_checked
 from cbe_bench.core.errors import InputError
 from cbe_bench.core.progress import Silent
 from cbe_bench.core.resources import Resources
 from cbe_bench.core.results import load_rows
+from cbe_bench.core.runner import plan
 from cbe_bench.evaluators.configs import load_config
 from cbe_bench.evaluators.retrieval.experiment import EQUAL_TIME, RECALL, RetrievalExperiment
 from cbe_bench.evaluators.retrieval.rows import equal_time_rows, recall_rows
-from cbe_bench.evaluators.run import job_of, opened, planned, run_experiment
+from cbe_bench.evaluators.run import job_of, opened, run_experiment
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 SMALL = ("seeds=[0]", "n_bits=[32, 64]", "data.keep_dims=128", "data.file=null", "name=flickr", "data.synthetic=true")
@@ -132,7 +134,7 @@ def test_times_come_from_the_cache_unless_they_are_measured_again(tmp_path, fres
     first = lengths("first")
     found = '{"n_bits": 8, "time_ratio": 1, "time_ratio_at_equal_bits": 1, "reference_us_per_vector": 1, '
     for cached in (fresh_cache / "equal-time").glob("*.json"):
-        cached.write_text(found + '"searched_at_bits": 32}')
+        write_checked(cached, (found + '"searched_at_bits": 32}').encode())
     assert lengths("second") == {"cbe-rand": 8, "hd3": 8}
     assert lengths("first") == first
     assert lengths("first", rerun="all")["cbe-rand"] == 32
@@ -293,8 +295,8 @@ def test_seeds_with_results_are_not_checked_again(tmp_path, user_file, monkeypat
 def test_the_plan_lists_what_is_known(tmp_path):
     config = load_config(CONFIGS / "flickr.yaml", "smoke", [*SMALL, "encoders=[cbe-rand, lsh]"])
     with opened(config, Resources(), Silent()) as experiment:
-        plan = planned(experiment, job_of(experiment, "smoke", tmp_path, ""))
+        cells = plan(experiment, job_of(experiment, "smoke", tmp_path, ""))
         assert "1,000 database rows, 50 queries, d = 128" in experiment.headline
-    assert len(plan) == 4 + 4
-    assert {one.state for one in plan} == {"to run"}
+    assert len(cells) == 4 + 4
+    assert {one.state for one in cells} == {"to run"}
     assert not list(tmp_path.iterdir())

@@ -1,5 +1,6 @@
 """Tables, figures and measurements of retrieval, from rows made by hand."""
 
+import io
 import math
 
 import numpy as np
@@ -136,7 +137,8 @@ def test_a_sweep_to_infinity_and_one_with_auc_can_be_drawn():
 
 def test_data_label():
     rows = [recall_row("lsh", 100, 50, seed) for seed in range(3)]
-    assert data_label(rows) == "toy, real data: 1,000 database rows, 500 queries, d = 800; 3 seeds; protocol: paper"
+    sizes = "1,000 database rows, 500 queries, d = 800; 3 seeds"
+    assert data_label(rows) == f"toy, real data: {sizes}; neighbours by cosine; protocol: paper"
 
 
 def test_measurements():
@@ -152,3 +154,15 @@ def test_measurements():
     ratio = found["lsh, d = 800, in the time of 100 bits, batches of 64", "time / reference"]
     assert (ratio.low, ratio.value, ratio.high) == pytest.approx((24, 30, 37.5))
     assert len(found) == 3 + 2 + 1
+
+
+ODD_LABELS = (r"$\frac{1}$", "_price in $", "a$b$c", "$x_")
+
+
+def test_labels_are_drawn_as_they_stand():
+    rows = [recall_row(label, 100, 50) for label in ODD_LABELS]
+    rows += [equal_time_row(label, 100, 100, 1.0) for label in ODD_LABELS]
+    figure = recall_figure(results(rows, name="$", n_bits=[100], time_reference=ODD_LABELS[0]), "symmetric")
+    figure.savefig(io.BytesIO(), format="png")
+    drawn = [text._preprocess_math(text.get_text()) for text in figure.legends[0].get_texts()]
+    assert {(text.strip(), is_math) for text, is_math in drawn} == {(label, False) for label in ODD_LABELS}

@@ -180,7 +180,39 @@ def test_table_2(verdict):
     assert verdict("T2-ratio", table_2(dims=(2**15,))).outcome == "not tested"
 
 
-def test_what_cannot_be_tested_says_why(verdict):
-    found = verdict("S7-gpu", growth())
-    assert found.outcome == "not tested"
-    assert found.found
+def on_devices(speed_up, is_gpu=True, **values):
+    """Return times of the processor, and of a device that is so many times as fast at the larger of two sizes."""
+    rows = []
+    for d, ratio in ((2**15, 1.5), (2**17, speed_up)):
+        host = timed("cbe-rand", d, d, 1e-3, **values)
+        device = timed("cbe-rand", d, d, 1e-3 / ratio, device="cuda", device_is_gpu=is_gpu, device_model="G", **values)
+        rows += [host, replace(device, key=f"device-{d}", transfer_us_per_vector=5.0)]
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("speed_up", "outcome"), [(30, "reproduced"), (10, "not reproduced"), (20, "not tested"), (19, "not tested")]
+)
+def test_the_largest_ratio_on_a_graphics_processor_decides(speed_up, outcome, verdict):
+    found = verdict("S7-gpu", on_devices(speed_up))
+    assert (found.outcome, found.value) == (outcome, pytest.approx(speed_up))
+    assert (found.low, found.high) == pytest.approx((0.9 / 1.1 * speed_up, 1.1 / 0.9 * speed_up))
+    assert "131,072" in found.found and "copying adds 5 us" in found.found and "G" in found.data
+
+
+def test_without_a_graphics_processor_the_claim_says_what_to_run(verdict):
+    rows = on_devices(30)
+    for untested in (growth(), on_devices(30, is_gpu=False), on_devices(30, threads=2), rows[1::2]):
+        found = verdict("S7-gpu", untested)
+        assert found.outcome == "not tested"
+        assert found.found.startswith("no device found") and "cbe-bench time --device gpu" in found.found
+
+
+def test_times_on_devices_stay_out_of_the_other_tables_and_claims(verdict):
+    rows = growth() + [replace(row, device="cuda", encode_us_per_vector=1.0, key=f"x{row.key}") for row in growth()]
+    assert verdict("T1-circ", rows) == verdict("T1-circ", growth())
+    report = timing_report(rows)
+    assert report.table("table1").equals(timing_report(growth()).table("table1"))
+    table = report.table("devices")
+    assert len(table) == len(growth()) and len(report.table("times")) == 2 * len(growth())
+    assert table["speed_up"].tolist() == pytest.approx([row.encode_us_per_vector for row in growth()])

@@ -9,7 +9,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 import cbe_bench
-from cbe_bench.kernels.hamming import top_k
+from cbe_bench.kernels.nearest import top_k
 from cbe_bench.kernels.parallel import for_slices, threads
 
 METHODS = ("cbe-rand", "hd3", "lsh", "bilinear-rand")

@@ -27,6 +27,7 @@ from cbe_bench.evaluators.timing.rows import TimingRow
 from cbe_bench.reports.advice import choices, summaries
 from cbe_bench.reports.claim_summary import counts, summarise
 from cbe_bench.reports.errata import ERRATA
+from cbe_bench.reports.families import families_table
 from cbe_bench.reports.page import PAPER, write_page
 from cbe_bench.reports.page.explorer import explorer_data
 from cbe_bench.reports.page.grid import grid_of
@@ -555,9 +556,7 @@ def test_report_of_a_real_run(tmp_path):
     page = (tmp_path / "smoke" / "index.html").read_text()
     document = Document(page)
     assert "synthetic surrogate: 1,000 database rows" in document.texts["experiment-flickr"]
-    assert page.count('<svg class="plot"') == 1, (
-        "differences to lsh; the paper's layout is linked"
-    )
+    assert page.count('<svg class="plot"') == 1, "differences to lsh; the paper's layout is linked"
     assert "#ffffff" not in page.split("</style>", 1)[1], "figures have the colours of the page"
     assert "recall@100" in document.texts["experiment-flickr"]
 
@@ -609,3 +608,39 @@ def test_readme_agrees_with_the_committed_rows():
     assert updated(text, ROOT / "results" / "reference" / "quick", path) == text, (
         "run: cbe-bench report results/reference/quick --readme README.md"
     )
+
+
+def verdict(claim, experiment, outcome, kind="real"):
+    numbers = {"value": 1.5, "low": 1.0, "high": 2.0}
+    words = {"measure": "points", "found": "", "rule": "", "data": "", "where": "", "statement": f"says {claim}"}
+    return Verdict(claim=claim, experiment=experiment, outcome=outcome, kind=kind, **numbers, **words)
+
+
+def test_claims_stand_by_families_of_features(tmp_path):
+    files = {"a": "cifar10-vlad25600", "b": "fashion-mnist-vlad25600", "c": "movie-reviews-tfidf25600", "d": "mine"}
+    experiments = [
+        write_experiment(tmp_path / name, [], config={"data": {"name": stem, "file": f"data/{stem}.h5"}})
+        for name, stem in files.items()
+    ]
+    verdicts = [
+        verdict("A", "s", "reproduced", "synthetic"),
+        verdict("A", "a", "reproduced"),
+        verdict("A", "b", "not reproduced"),
+        verdict("A", "c", "reproduced"),
+        verdict("A", "a, c", "vacuous"),  # about no family alone
+        verdict("B", "d", "not tested", "user"),
+        verdict("B", "c", "reproduced"),
+        verdict("C", "a", "reproduced"),  # on one family only
+        verdict("D", "e", "reproduced", "machine"),
+    ]
+    table = families_table(verdicts, experiments)
+    assert table.families == ["VLAD of photos", "text (TF-IDF)", "mine", "synthetic surrogates"]
+    outcomes = [{name: found.outcome for name, found in one.by_family.items()} for one in table.claims]
+    assert [one.claim for one in table.claims] == ["A", "B"]
+    assert outcomes[0] == {
+        "VLAD of photos": "not reproduced",
+        "text (TF-IDF)": "reproduced",
+        "synthetic surrogates": "reproduced",
+    }
+    assert outcomes[1] == {"text (TF-IDF)": "reproduced", "mine": "not tested"}
+    assert families_table(verdicts[-2:], experiments) is None

@@ -1,6 +1,7 @@
 """What the readers share: one place where malformed content becomes one line, and arrays mapped from a file."""
 
 import hashlib
+import mmap
 from abc import abstractmethod
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from cbe_bench.data.features import FileFeatures, Matrix
 from cbe_bench.data.formats.checks import check_regular_file, check_shape, readable
 from cbe_bench.kernels.parallel import slices
 
-_SLICE_BYTES = 1 << 24
+_SLICE_BYTES = 1 << 22
+"""Bytes converted at once; rows far apart bring as many pages into memory as there are rows, each with neighbours."""
 LABEL_NAMES = ("labels", "label")
 _MAX_LABEL_LENGTH = 1000
 
@@ -104,10 +106,30 @@ class ArrayFeatures(StoredFeatures):
 
     def _read(self, rows: NDArray[np.int64]) -> Matrix:
         out = np.empty((len(rows), self.n_features), np.float32)
+        if rows[-1] - rows[0] + 1 == len(rows) and self._read_directly(int(rows[0]), out):
+            return out
         with np.errstate(over="ignore", invalid="ignore"):
             for part in slices(len(rows), max(1, _SLICE_BYTES // (4 * self.n_features))):
-                out[part] = self._array[rows[part]]
+                some = rows[part]
+                consecutive = some[-1] - some[0] + 1 == len(some)
+                out[part] = self._array[some[0] : some[-1] + 1] if consecutive else self._array[some]
+                release_pages(self._array)
         return out
+
+    def _read_directly(self, first: int, out: Matrix) -> bool:
+        """Read consecutive rows that are stored as they are returned, without mapping them; return whether they are."""
+        array = self._array
+        whole = isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap) and array.flags.c_contiguous
+        if not whole or array.dtype != out.dtype:
+            return False
+        with self.path.open("rb", buffering=0) as file:
+            file.seek(array.offset + first * array.strides[0])  # type: ignore[attr-defined]
+            left = out.reshape(-1).view(np.uint8).data
+            while left and (count := file.readinto(left)):
+                left = left[count:]
+        if left:
+            raise InputError(f"{self.path}: ends early; it was changed while it was read")
+        return True
 
     def _describe(self) -> dict[str, Any]:
         return {"values": str(self._array.dtype)}
@@ -115,6 +137,15 @@ class ArrayFeatures(StoredFeatures):
     def close(self) -> None:
         """Let go of the mapped file."""
         self.__dict__.pop("_array", None)
+
+
+def release_pages(array: NDArray) -> None:
+    """Let go of the memory of an array that is mapped from a file: it is read again where it is used again."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):  # not on Windows
+        base.madvise(mmap.MADV_DONTNEED)
 
 
 def check_real(source: object, dtype: np.dtype) -> None:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cbe_bench.core.environment import human_bytes
-from cbe_bench.core.errors import InputError
+from cbe_bench.core.errors import InputError, printable
 
 MAX_FEATURES = 1 << 27
 """Dimensions of the longest vectors that are read; a row of them is 512 MiB."""
@@ -17,21 +17,12 @@ WHOLE = 100
 _ALWAYS_ALLOWED_BYTES = 1 << 26
 
 
-def printable(text: object) -> str:
-    """Return a text that comes from a file as one line without control characters."""
-    return "".join(char if char.isprintable() else " " for char in str(text)).strip()
-
-
 @contextmanager
 def readable(path: Path, failure: str | None = None) -> Iterator[None]:
     """Raise InputError, in one line, for whatever a library raises on a malformed file."""
     try:
         yield
-    except InputError as error:
-        if str(error) == printable(error):
-            raise
-        raise InputError(printable(error)) from None
-    except MemoryError:
+    except (InputError, MemoryError):
         raise
     except Exception as error:
         failure = failure or f"cannot be read as {path.suffix.lower()}"

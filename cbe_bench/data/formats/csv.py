@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.core.errors import InputError
+from cbe_bench.core.errors import InputError, printable
 from cbe_bench.data.features import Features, Matrix
 from cbe_bench.data.formats.base import LABEL_NAMES, StoredFeatures
-from cbe_bench.data.formats.checks import printable
 from cbe_bench.data.formats.registry import Append, reader, writer
 from cbe_bench.kernels.parallel import slices
 

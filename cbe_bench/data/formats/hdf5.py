@@ -17,14 +17,15 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.core.errors import InputError
+from cbe_bench.core.errors import InputError, printable
 from cbe_bench.data.features import Features, Matrix
 from cbe_bench.data.formats.base import LABEL_NAMES, StoredFeatures, choose_part
-from cbe_bench.data.formats.checks import check_shape, printable, readable
+from cbe_bench.data.formats.checks import check_shape, readable
 from cbe_bench.data.formats.hdf5_access import (
     CheckedDataset,
     attributes,
     check_storage,
+    create_file,
     find,
     fixed_strings,
     matrices,
@@ -244,9 +245,10 @@ def _decoded(value: Any) -> Any:
 @contextmanager
 def write_hdf5(path: Path, features: Features) -> Iterator[Append]:
     """Write float32 values to ``/features`` and the labels to ``/labels``."""
-    with h5py.File(path, "w") as file:
+    labels = features.labels()
+    n_bytes = 4 * features.n_rows * features.n_features + (0 if labels is None else 4 * labels.nbytes)
+    with create_file(path, n_bytes) as file:
         data = file.create_dataset("features", (features.n_rows, features.n_features), np.float32)
-        labels = features.labels()
         if labels is not None:
             file["labels"] = np.char.encode(labels, "utf-8") if labels.dtype.kind == "U" else labels
         file.attrs.update(fixed_strings({"kind": features.kind, "source": features.name}))

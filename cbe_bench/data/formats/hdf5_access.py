@@ -4,6 +4,7 @@ A link can lead to another file, a virtual dataset or external storage can read 
 matrix of any size. None of these is followed.
 """
 
+import os
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,9 +21,11 @@ from cbe_bench.data.formats.hdf5_probe import probe, read_strings
 
 _MAX_ATTRIBUTE_BYTES = 1 << 16
 _MAX_NAMES = 10_000
-_UNCHECKED_BYTES = 1 << 30
+_UNCHECKED_BYTES = 1 << 26
 """Bytes that a compressed chunk may at worst expand to without being looked at first."""
 _CHECKSUM_BYTES = 4
+_DESCRIPTION_BYTES = 1 << 20
+"""Room for all of a file but its values."""
 _PLAIN_TYPES = (h5py.h5t.TypeStringID, h5py.h5t.TypeIntegerID, h5py.h5t.TypeFloatID)
 _COMPRESSING = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SZIP, h5py.h5z.FILTER_LZF}
 
@@ -32,6 +35,20 @@ def open_file(path: Path) -> Any:
     with readable(path, "cannot be read as HDF5"):
         probe(path)
         return h5py.File(path, "r")
+
+
+def create_file(path: Path, n_bytes: int) -> Any:
+    """Create an HDF5 file for values of so many bytes, or raise OSError where these do not fit on the disk.
+
+    The HDF5 library leaves itself in disorder, up to a crash, where it cannot write; so room is sought first.
+    """
+    if hasattr(os, "posix_fallocate"):
+        with path.open("wb") as file:
+            try:
+                os.posix_fallocate(file.fileno(), 0, n_bytes + _DESCRIPTION_BYTES)
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, str(path)) from None
+    return h5py.File(path, "w")
 
 
 def names(group: Any) -> list[str]:
@@ -102,7 +119,7 @@ class CheckedDataset:
     """A dataset read in slices along its first axis, whose compressed chunks cannot expand beyond their size.
 
     HDF5 inflates a chunk to the end before it looks at its size. So no chunk may be stored in more bytes than it has,
-    and large ones are inflated here first, up to their size and no further.
+    and those that could take more than 64 MiB are inflated here first, once, up to their size and no further.
     """
 
     def __init__(self, data: Any) -> None:
@@ -110,17 +127,18 @@ class CheckedDataset:
         self.shape: tuple[int, ...] = data.shape
         self.dtype: np.dtype = data.dtype
         self._chunk_bytes = _count(data.chunks) * data.dtype.itemsize if data.chunks else 0
-        self._large: list[tuple[int, ...]] | None = None
-        """Offsets of the chunks that have to be inflated first."""
+        self._large: set[tuple[int, ...]] | None = None
+        """Offsets of the chunks that have to be inflated before they are read for the first time."""
 
     def __getitem__(self, part: slice) -> NDArray:
         if self._large is None:
-            self._large = []
+            self._large = set()
             if self._chunk_bytes and _COMPRESSING.intersection(_filters(self._data)):
                 self._data.id.chunk_iter(self._note)
-        for offset in self._large:
-            if offset[0] < part.stop and part.start < offset[0] + self._data.chunks[0]:
-                self._inflate(offset)
+        reached = [one for one in self._large if one[0] < part.stop and part.start < one[0] + self._data.chunks[0]]
+        for offset in reached:
+            self._inflate(offset)
+            self._large.remove(offset)
         values: NDArray = self._data[part]
         return values
 
@@ -129,7 +147,7 @@ class CheckedDataset:
             found = f"a chunk of {self._data.name} is stored in {chunk.size:,} bytes"
             raise InputError(f"{self._data.file.filename}: {found}; its values are {self._chunk_bytes:,}")
         if chunk.size * STREAMED > _UNCHECKED_BYTES and self._large is not None:
-            self._large.append(tuple(map(int, chunk.chunk_offset)))
+            self._large.add(tuple(map(int, chunk.chunk_offset)))
 
     def _inflate(self, offset: tuple[int, ...]) -> None:
         _, stored = self._data.id.read_direct_chunk(offset)

@@ -5,8 +5,11 @@ one can make it loop for ever or crash. What happens to the child happens to it 
 Run as a script, this file is the child: it needs nothing but h5py.
 """
 
+import contextlib
 import json
 import mmap
+import os
+import signal
 import subprocess
 import sys
 from functools import lru_cache
@@ -14,6 +17,9 @@ from pathlib import Path
 from typing import Any
 
 _SECONDS = 10
+_MEMORY_BYTES = 4 << 30
+_KILL_WITH_PARENT = 1
+"""PR_SET_PDEATHSIG of Linux."""
 _SCANNED_BYTES = 1 << 26
 """Files up to this size are searched for a heap; larger ones are taken to have one."""
 _HEAP_SIGNATURE = b"GCOL"
@@ -54,11 +60,13 @@ def _probe(path: Path, size: int, modified_ns: int) -> dict[str, Any]:
 
 
 def _ask(*arguments: object) -> Any:
-    command = [sys.executable, "-P", __file__, *map(str, arguments)]
+    command = [sys.executable, "-P", __file__, str(os.getpid()), *map(str, arguments)]
     try:
         done = subprocess.run(command, capture_output=True, timeout=_SECONDS)
     except subprocess.TimeoutExpired:
         raise ValueError("the HDF5 library does not come to an end") from None
+    if done.returncode == -getattr(signal, "SIGXCPU", 0):
+        raise ValueError("the HDF5 library does not come to an end")
     if done.returncode < 0:
         raise ValueError("the HDF5 library crashes")
     if done.returncode:
@@ -98,13 +106,33 @@ def _open_all(group: Any, depth: int = 0) -> None:
             _open_all(item, depth + 1)
 
 
-if __name__ == "__main__":
+def _limit(parent: int) -> None:
+    """Take a limited time and memory, and no longer than the parent process lives, as far as the system can do it."""
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS + 1))
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_KILL_WITH_PARENT, signal.SIGKILL)
+        if os.getppid() != parent:
+            sys.exit("the parent process is gone")
+
+
+def _main(parent: str, path: str, key: str = "") -> None:
     import h5py
 
-    with h5py.File(sys.argv[1], "r") as file:
-        if len(sys.argv) == 2:
-            _open_all(file)
-            answer: Any = _string_attributes(file)
+    _limit(int(parent))
+    with h5py.File(path, "r") as file:
+        if key:
+            answer: Any = _text(file[key][:])
         else:
-            answer = _text(file[sys.argv[2]][:])
+            _open_all(file)
+            answer = _string_attributes(file)
     sys.stdout.write(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

@@ -9,10 +9,9 @@ from typing import IO, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cbe_bench.core.errors import InputError
+from cbe_bench.core.errors import InputError, printable
 from cbe_bench.data.features import Features
 from cbe_bench.data.formats.base import ArrayFeatures
-from cbe_bench.data.formats.checks import printable
 from cbe_bench.data.formats.registry import Append, reader, writer
 
 _READ_HEADER = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}

@@ -8,6 +8,7 @@ file says how many are. Neither a kill nor a power cut can damage more than rows
 import hashlib
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import cbe_bench
+from cbe_bench.core.cache import read_checked, write_checked
 from cbe_bench.core.errors import InputError
+from cbe_bench.data.dataset import choose_rows
 from cbe_bench.data.features import Matrix
-from cbe_bench.data.formats.hdf5_access import fixed_strings
+from cbe_bench.data.formats.hdf5_access import create_file, fixed_strings
 from cbe_bench.data.images.dense_sift import DESCRIPTOR, dense_sift
-from cbe_bench.data.images.readers import SIDE, ImageReader
+from cbe_bench.data.images.readers import ImageReader
 from cbe_bench.data.images.vlad import learn_words, vlad
 from cbe_bench.data.view import Tick
 from cbe_bench.kernels.parallel import for_slices, slices
@@ -40,7 +43,7 @@ def make_vlad(
 
     `rows` takes that many images, drawn by the seed; by default all.
     """
-    chosen = _choose(len(pictures.labels), rows, seed)
+    chosen = choose_rows(len(pictures.labels), rows, seed)
     recipe = _recipe(pictures, n_words, chosen, seed)
     part = _Part(path, recipe)
     if part.rows_done is None:
@@ -57,19 +60,11 @@ def make_vlad(
     return empty
 
 
-def _choose(count: int, rows: int | None, seed: int) -> NDArray[np.int64]:
-    if rows is None or rows == count:
-        return np.arange(count)
-    if rows > count:
-        raise InputError(f"--rows {rows}: there are {count:,} images")
-    return np.sort(np.random.default_rng([seed, count]).choice(count, rows, replace=False))
-
-
 def _recipe(pictures: ImageReader, n_words: int, chosen: NDArray[np.int64], seed: int) -> dict[str, Any]:
     """Return all that decides the content of the file; with the hash of the words, its identity."""
     return {
         "version": _VERSION,
-        "side": SIDE,
+        "side": pictures.side,
         "words": n_words,
         "seed": seed,
         "rows": len(chosen),
@@ -109,22 +104,29 @@ def _fill(part: "_Part", pictures: ImageReader, rows: NDArray[np.int64], first: 
     return sum(empty)
 
 
+def forget_note(path: Path) -> None:
+    """Remove the note beside a complete file: whoever gave the file its name was killed before removing it."""
+    _note_of(path).unlink(missing_ok=True)
+
+
+def _note_of(path: Path) -> Path:
+    return path.with_name(f".{path.name}.part.json")
+
+
 class _Part:
     """A file of features that is not complete yet, and the note that says how far it is."""
 
     def __init__(self, path: Path, recipe: dict[str, Any]) -> None:
         self._target, self._recipe = path, recipe
         self._path = path.with_name(f".{path.name}.part")
-        self._note = path.with_name(f".{path.name}.part.json")
+        self._note = _note_of(path)
         self.rows_done: int | None = None
         self.empty_rows = 0
-        try:
-            noted = json.loads(self._note.read_text())
-            if noted["recipe"] == recipe:
+        noted = json.loads(read_checked(self._note) or b"{}")
+        if noted.get("recipe") == recipe:
+            with suppress(OSError, KeyError):  # the file is gone or damaged
                 self._open()
                 self.rows_done, self.empty_rows = noted["rows"], noted["empty"]
-        except (OSError, ValueError, KeyError):
-            self.rows_done = None
 
     def lay_out(self, words: Matrix, labels: NDArray[np.int16], attributes: dict[str, Any]) -> None:
         """Create the file with everything but the features, for which room is reserved."""
@@ -132,7 +134,7 @@ class _Part:
 
         self._target.parent.mkdir(parents=True, exist_ok=True)
         self._note.unlink(missing_ok=True)
-        with h5py.File(self._path, "w") as file:
+        with create_file(self._path, 4 * len(labels) * words.size + words.nbytes + labels.nbytes) as file:
             layout = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
             layout.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
             layout.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
@@ -168,9 +170,7 @@ class _Part:
     def note(self, rows: int, empty: int) -> None:
         """Note that all rows before `rows` are written."""
         os.fsync(self._handle)
-        temporary = self._note.with_suffix(".new")
-        temporary.write_text(json.dumps({"recipe": self._recipe, "rows": rows, "empty": empty}))
-        temporary.replace(self._note)
+        write_checked(self._note, json.dumps({"recipe": self._recipe, "rows": rows, "empty": empty}).encode())
 
     def finish(self) -> None:
         """Give the complete file its name."""

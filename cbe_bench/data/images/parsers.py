@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.errors import InputError
-from cbe_bench.data.images.archives import Members, decompress
+from cbe_bench.data.sources.archives import Members, decompress
 
 _MAX_IDX_BYTES = 1 << 26
 _MAX_DRAWINGS_BYTES = 1 << 23

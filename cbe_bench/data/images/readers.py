@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from cbe_bench.core.cache import whole_file
 from cbe_bench.core.errors import InputError
 from cbe_bench.data.formats.checks import check_regular_file, readable
-from cbe_bench.data.formats.hdf5_access import attributes, find, fixed_strings, open_file, read_whole
+from cbe_bench.data.formats.hdf5_access import attributes, create_file, find, fixed_strings, open_file, read_whole
 from cbe_bench.data.images.dense_sift import Images
 from cbe_bench.data.images.parsers import LabelledImages
 
 SIDE = 64
-"""Pixels of an image along each side when it is described."""
+"""Pixels of an image along each side when it is described, unless another size is wanted."""
 _GREY = (299, 587, 114)
 """Thousandths of red, green and blue in the grey of a pixel."""
 _MAX_PIXELS = 100_000_000
@@ -36,21 +36,25 @@ class ImageReader(ABC):
         The names of the classes.
     provenance : dict
         What a file made from these images says about them.
+    side : int
+        Pixels of an image, as it is read, along each side.
     """
 
+    side: int
     labels: NDArray[np.int16]
     classes: tuple[str, ...]
     provenance: dict[str, Any]
 
     @abstractmethod
     def read(self, rows: NDArray[np.int64]) -> Images:
-        """Return the given images, sorted, as (n, SIDE, SIDE)."""
+        """Return the given images, sorted, as (n, side, side)."""
 
 
 class StoredImages(ImageReader):
-    """Images in a file that `store_images` wrote."""
+    """Images in a file that `store_images` wrote, brought to one size."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, side: int = SIDE) -> None:
+        self.side = side
         check_regular_file(path)
         with readable(path, "cannot be read as stored images"), open_file(path) as file:
             pixels, labels = find(file, "images"), find(file, "labels")
@@ -63,7 +67,7 @@ class StoredImages(ImageReader):
         if len(shape) not in (3, 4) or not all(shape) or shape[1] != shape[2] or self.labels.shape != shape[:1]:
             raise InputError(f"{path}: /images has shape {shape}, /labels {self.labels.shape}; they do not fit")
         self.provenance = found
-        self._enlarge = _interpolation(self._pixels.shape[1], SIDE)
+        self._enlarge = _interpolation(self._pixels.shape[1], side)
 
     def read(self, rows: NDArray[np.int64]) -> Images:
         """Return the given images, enlarged by linear interpolation, exactly until the division at the end.
@@ -77,6 +81,8 @@ class StoredImages(ImageReader):
 
 class FolderImages(ImageReader):
     """A folder of image files; those in a subfolder are of the class it is named after."""
+
+    side = SIDE
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
@@ -118,9 +124,8 @@ class FolderImages(ImageReader):
 
 def store_images(path: Path, images: LabelledImages, **provenance: str) -> None:
     """Write images, labels and where they come from to one HDF5 file."""
-    import h5py
-
-    with whole_file(path) as temporary, h5py.File(temporary, "w") as file:
+    n_bytes = images.pixels.nbytes + images.labels.nbytes
+    with whole_file(path) as temporary, create_file(temporary, n_bytes) as file:
         file["images"] = images.pixels
         file["labels"] = images.labels
         found = {"classes": images.classes, "images_sha256": images.content_hash(), **provenance}

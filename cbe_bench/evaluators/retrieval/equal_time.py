@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from cbe_bench.core.cache import cache_directory, write_cache
+from cbe_bench.core.cache import cache_directory, read_checked, write_cache
 from cbe_bench.core.code_version import code_version
 from cbe_bench.core.errors import InputError
 from cbe_bench.core.progress import no_progress
@@ -205,9 +205,12 @@ class EqualTimeSearch:
         return Timed(longer.n_bits, longer.time_ratio / ratio), longer.searched_at_bits
 
     def _fitted(self, method: TimedMethod, n_bits: int) -> Encoder:
+        """Return an encoder that has encoded a vector: what is compiled and planned at first use is not timed."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            return fit_for_timing(method.make(n_bits), self._X, _THREADS)
+            encoder = fit_for_timing(method.make(n_bits), self._X, _THREADS)
+        encoder.encode(self._X[:1], check_input=False)
+        return encoder
 
     def _compare(self, encoder: Encoder, reference: Encoder, budget_s: float) -> tuple[float, float]:
         """Return the time of an encoder relative to the reference, and the seconds per vector of the reference.
@@ -225,7 +228,5 @@ class EqualTimeSearch:
 
 
 def _load(path: Path) -> EqualTime | None:
-    try:
-        return EqualTime(**json.loads(path.read_text()))
-    except (OSError, ValueError, TypeError):
-        return None
+    kept = read_checked(path)
+    return None if kept is None else EqualTime(**json.loads(kept))

@@ -3,8 +3,8 @@
 from cbe_bench.core.runner import BASE_BYTES
 from cbe_bench.encoders import Encoder
 from cbe_bench.evaluators.feature_rows import cached_bytes
-from cbe_bench.evaluators.retrieval.evaluator import Task
 from cbe_bench.evaluators.retrieval.metrics import QUERIES_AT_ONCE
+from cbe_bench.evaluators.task import Task
 from cbe_bench.kernels.bits import code_bytes
 
 
@@ -32,4 +32,5 @@ def cell_bytes(task: Task, encoder: Encoder, n_database: int, n_threads: int, me
     training = 8 * d * task.n_train if encoder.data_dependent else 0
     evaluation = evaluation_bytes(n_database, task.n_queries, encoder.bits(d), n_threads)
     cached = cached_bytes(memory_limit, d, n_database, task.n_train)
-    return BASE_BYTES + cached + training + evaluation + encoder.memory_bytes(d, task.n_train)
+    queries = 4 * d * task.n_queries
+    return BASE_BYTES + cached + queries + training + evaluation + encoder.memory_bytes(d, task.n_train)

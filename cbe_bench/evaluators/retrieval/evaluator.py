@@ -1,6 +1,6 @@
 """Evaluates encoders on one split of the data: training, encoding, recall of the exact neighbours.
 
-The split of a seed, its view of the features and the seed of an encoder are decided here, from what a row's spec says.
+The seed of an encoder is decided here, from what a row's spec says.
 """
 
 import time
@@ -11,9 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.progress import Progress, no_progress
-from cbe_bench.data.features import Features
 from cbe_bench.data.ground_truth import exact_neighbours
-from cbe_bench.data.splits import PROTOCOLS, Split, make_split
 from cbe_bench.data.view import DatasetView
 from cbe_bench.encoders import Encoder, make_encoder
 from cbe_bench.evaluators.retrieval.metrics import (
@@ -26,47 +24,6 @@ from cbe_bench.evaluators.retrieval.metrics import (
 from cbe_bench.evaluators.retrieval.rows import RetrievalSpec
 from cbe_bench.evaluators.seeds import derive_seed
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, prefix
-
-
-@dataclass(frozen=True, kw_only=True)
-class Task:
-    """What is retrieved from what: sizes, as far as the data have as many rows, and how rows are prepared."""
-
-    features: Features
-    protocol: str
-    n_features: int
-    """Dimensions that are used; where the features have more, they are drawn by the seed."""
-    n_database: int
-    n_train: int
-    n_queries: int
-    n_neighbours: int
-    depth: int
-    auc: bool
-
-    def split(self, seed: int) -> Split:
-        """Return the split of a seed."""
-        protocol = PROTOCOLS[self.protocol]
-        return make_split(
-            self.features.n_rows,
-            database=min(self.n_database, protocol.max_database or self.n_database),
-            train=min(self.n_train, protocol.max_train or self.n_train),
-            queries=self.n_queries,
-            least=max(self.n_neighbours, self.depth),
-            seed=derive_seed(seed, "split"),
-            source=self.features.source,
-            own_queries=self.features.own_queries,
-        )
-
-    def view(self, seed: int, cache_bytes: int) -> DatasetView:
-        """Return the prepared features of a seed, with memory to cache rows."""
-        return DatasetView(
-            self.features,
-            self.split(seed),
-            PROTOCOLS[self.protocol],
-            seed=derive_seed(seed, "dimensions"),
-            n_dims=self.n_features if self.n_features != self.features.n_features else None,
-            cache_bytes=cache_bytes,
-        )
 
 
 def encoder_of(spec: RetrievalSpec, encoded_bits: int) -> Encoder:

@@ -19,7 +19,7 @@ from cbe_bench.core.report import Report
 from cbe_bench.core.results import Results
 from cbe_bench.core.runner import OPERATIONS_PER_SECOND, Cell, Metrics
 from cbe_bench.data.splits import Split
-from cbe_bench.encoders import make_encoder
+from cbe_bench.encoders import Encoder, make_encoder
 from cbe_bench.encoders.registry import encoder_class
 from cbe_bench.evaluators.base import Experiment, Measurement, register
 from cbe_bench.evaluators.configs import EncoderConfig
@@ -35,7 +35,7 @@ from cbe_bench.evaluators.retrieval.equal_time import (
     with_most_bits,
 )
 from cbe_bench.evaluators.retrieval.estimates import cell_bytes, evaluation_operations, ground_truth_operations
-from cbe_bench.evaluators.retrieval.evaluator import RetrievalEvaluator, Task, encoder_of
+from cbe_bench.evaluators.retrieval.evaluator import RetrievalEvaluator, encoder_of
 from cbe_bench.evaluators.retrieval.figures import retrieval_report
 from cbe_bench.evaluators.retrieval.measurements import retrieval_measurements
 from cbe_bench.evaluators.retrieval.rows import (
@@ -47,6 +47,7 @@ from cbe_bench.evaluators.retrieval.rows import (
     recall_rows,
 )
 from cbe_bench.evaluators.retrieval.tables import data_label
+from cbe_bench.evaluators.task import Task, warn_of_mean
 
 EQUAL_TIME, RECALL = "equal_time", "recall"
 _EQUAL_TIME_SECONDS = 3.0
@@ -84,18 +85,12 @@ class RetrievalExperiment(Experiment):
     def task(self) -> Task:
         """What is retrieved from what; no training set is drawn where no method is trained."""
         config = self.config
-        trained = any(encoder_class(entry.name).data_dependent for entry in config.encoders)
-        return Task(
-            features=self.features,
-            protocol=config.protocol,
-            n_features=config.n_features,
-            n_database=config.n_database,
-            n_train=config.n_train if trained else 0,
-            n_queries=config.n_queries,
-            n_neighbours=config.n_neighbours,
-            depth=config.depth,
-            auc=config.auc,
-        )
+        trained = any(self._encoder(entry).data_dependent for entry in config.encoders)
+        return config.task(self.features, config.n_train if trained else 0)
+
+    def _encoder(self, entry: EncoderConfig, n_bits: int | None = None) -> Encoder:
+        """Return the encoder of an entry, not fitted."""
+        return make_encoder(entry.name, n_bits=n_bits, **self.config.params_of(entry)).set_resources(self.resources)
 
     @cached_property
     def _first_split(self) -> Split:
@@ -106,8 +101,10 @@ class RetrievalExperiment(Experiment):
     def headline(self) -> str:
         """Say in a line what is to be run."""
         split, names = self._first_split, ", ".join(entry.label for entry in self.config.encoders)
+        used, there = len(split.database), self.features.n_rows - (self.features.own_queries or len(split.queries))
+        of_all = f" of {there:,}" if used < there else ""
         return (
-            f"{self.features.name} ({self.features.kind}): {len(split.database):,} database rows, "
+            f"{self.features.name} ({self.features.kind}): {used:,}{of_all} database rows, "
             f"{len(split.queries):,} queries, d = {self.config.n_features:,}; {names}"
         )
 
@@ -177,7 +174,7 @@ class RetrievalExperiment(Experiment):
     def _recall_cell(self, entry: EncoderConfig, n_bits: int, seed: int, *, longest: bool) -> Cell:
         config, split, params = self.config, self._first_split, self.config.params_of(entry)
         n_database, n_queries = len(split.database), len(split.queries)
-        encoder = make_encoder(entry.name, n_bits=n_bits, **params).set_resources(self.resources)
+        encoder = self._encoder(entry, n_bits)
         pool = len(split.train_positions) if encoder.data_dependent else 0
         encodes = longest or not encoder.nested
         operations = (n_database + n_queries) * encoder.cost_estimate(config.n_features) if encodes else 0.0
@@ -190,15 +187,8 @@ class RetrievalExperiment(Experiment):
             seed=seed,
             n_train=min(entry.n_train or pool, pool),
             n_train_pool=pool,
-            protocol=config.protocol,
-            data_hash=self._data_hash,
-            n_rows=self.features.n_rows,
-            n_features=config.n_features,
-            n_database=n_database,
-            n_queries=n_queries,
-            n_neighbours=config.n_neighbours,
-            depth=config.depth,
             auc=config.auc,
+            **self.task.spec_fields(split, self._data_hash),
         )
         return Cell(
             spec=spec,
@@ -222,7 +212,8 @@ class RetrievalExperiment(Experiment):
         operations = ground_truth_operations(d, n_database, len(split.queries))
         reporter.step(f"exact neighbours, seed {seed}", operations / (OPERATIONS_PER_SECOND * self.resources.n_threads))
         data = task.view(seed, cached_bytes(self.resources.memory_limit, d, n_database, len(split.train_positions)))
-        evaluator = RetrievalEvaluator(data, task.n_neighbours, task.depth, reporter.advance, auc=task.auc)
+        warn_of_mean(data.queries(), [entry.label for entry in self.config.encoders if self._encoder(entry).linear])
+        evaluator = RetrievalEvaluator(data, task.n_neighbours, task.depth, reporter.advance, auc=self.config.auc)
         return _Group(evaluator, _encoded_bits(cells))
 
     def _check_features(self, alone: Any) -> None:

@@ -6,7 +6,7 @@ import pandas as pd
 
 from cbe_bench.core.report import Figure, Report, Table
 from cbe_bench.core.results import Results
-from cbe_bench.core.style import BROAD, drawing_style, entitle, line_styles
+from cbe_bench.core.style import BROAD, drawing_style, entitle, line_styles, plain
 from cbe_bench.evaluators.retrieval.frontier import (
     differences_figure,
     differences_table,
@@ -195,13 +195,13 @@ def _draw_equal_time(axis: "Axes", curves: pd.DataFrame, times: pd.DataFrame, n_
     reference = times[times["is_reference"]]
     if len(reference):
         name, time_us = reference["encoder"].iloc[0], reference["reference_us_per_vector"].iloc[0]
-        axis.set_title(f"time of {name} at {n_bits:,} bits\n({time_us:.3g} µs per vector)")
+        axis.set_title(f"time of {plain(name)} at {n_bits:,} bits\n({time_us:.3g} µs per vector)")
 
 
 def _draw_line(axis: "Axes", found: pd.DataFrame, encoder: str, styles: Styles) -> None:
     colour, dash = styles[encoder]
     found = found[found["depth"].isin(_DRAWN_DEPTHS)]
     wide: Any = {"linewidth": BROAD[encoder], "zorder": 1} if encoder in BROAD else {}
-    axis.plot(found["depth"], found["mean"], dash, color=colour, label=encoder, **wide)
+    axis.plot(found["depth"], found["mean"], dash, color=colour, label=plain(encoder), **wide)
     low, high = found["mean"] - found["std"], found["mean"] + found["std"]
     axis.fill_between(found["depth"], low, high, color=colour, alpha=0.15, linewidth=0)

@@ -6,29 +6,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from cbe_bench.core.results import Row, Spec
+from cbe_bench.evaluators.task import NeighboursSpec
 
 
 @dataclass(frozen=True, kw_only=True)
-class RetrievalSpec(Spec):
-    """One method at one code length under one seed, on one data set."""
+class RetrievalSpec(NeighboursSpec):
+    """One encoder at one code length under one seed, on one data set."""
 
-    encoder: str
-    params: dict[str, Any]
-    n_bits: int
-    seed: int
-    n_train: int
-    """Rows the method is trained on; 0 where it is data-independent."""
-    n_train_pool: int
-    """Rows of the training set that those are drawn from; 0 where it is data-independent."""
-    protocol: str
-    data_hash: str
-    n_rows: int
-    """Rows of the file that queries and database are drawn from."""
-    n_features: int
-    n_database: int
-    n_queries: int
-    n_neighbours: int
-    depth: int
     auc: bool
     """Whether the averaged AUC is measured too."""
 

@@ -22,9 +22,10 @@ def data_label(rows: Sequence[RetrievalRow]) -> str:
     """Say in one line which data the rows are about."""
     row = rows[0]
     seeds = len({one.seed for one in rows if one.ok})
+    how = f"neighbours by {row.metric}; protocol: {row.protocol}"
     return (
         f"{row.data}, {DATA_KINDS[row.data_kind]}: {row.n_database:,} database rows, {row.n_queries:,} queries, "
-        f"d = {row.n_features:,}; {seeds} seed{'s' if seeds > 1 else ''}; protocol: {row.protocol}"
+        f"d = {row.n_features:,}; {seeds} seed{'s' if seeds > 1 else ''}; {how}"
     )
 
 
@@ -67,6 +68,7 @@ def _line(cells: list[RetrievalRow]) -> dict[str, object]:
     return {
         "data": first.data,
         "data_kind": first.data_kind,
+        "metric": first.metric,
         "n_bits": first.n_bits,
         "encoder": first.label,
         "seeds": len(done),

@@ -10,6 +10,8 @@ import numpy as np
 
 from cbe_bench.core.claims import Claim, Estimate, Evidence, Part, Source, Verdict
 from cbe_bench.core.results import SKIPPED, Results
+from cbe_bench.evaluators.timing.claims_device import GPU_CLAIM
+from cbe_bench.evaluators.timing.device import HOST
 from cbe_bench.evaluators.timing.paper import ENCODE_MS
 from cbe_bench.evaluators.timing.rows import TimingRow
 from cbe_bench.evaluators.timing.tables import EXPECTED
@@ -30,7 +32,8 @@ _LAST_FULL = min(ENCODE_MS)
 
 
 def _by_name(results: Sequence[Results]) -> dict[str, list[TimingRow]]:
-    return {one.name: one.rows for one in results}
+    """Return the rows of the processor by the name of their experiment."""
+    return {one.name: [row for row in one.rows if row.device == HOST] for one in results}
 
 
 def _done(rows: list[TimingRow], encoder: str) -> list[TimingRow]:
@@ -262,14 +265,5 @@ CLAIMS = (
         missing=f"no codes of fewer than d bits were timed for d = {LEAST_DIM:,} or more (--bits d/4,d/2,d)",
         judge=fewer_bits,
     ),
-    Claim(
-        id="S7-gpu",
-        order=60,
-        statement="A graphics processor makes codes up to 20 times as fast.",
-        where="Section 7.1",
-        rule="not judged",
-        measure="",
-        missing="the suite has no code for graphics processors",
-        judge=lambda claim, results: [],
-    ),
+    GPU_CLAIM,
 )

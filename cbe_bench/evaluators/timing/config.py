@@ -9,9 +9,12 @@ from pydantic import Field, field_validator
 from cbe_bench.core.config import BaseConfig, Positive
 from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.encoders import encoder_classes, make_encoder
+from cbe_bench.encoders.device import takes_device_arrays
 from cbe_bench.evaluators.configs import unique
 from cbe_bench.evaluators.timers import TIMED_PARAMS
+from cbe_bench.evaluators.timing.device import HOST
 from cbe_bench.evaluators.timing.paper import ENCODE_MS
+from cbe_bench.kernels.devices import find_device
 
 _MOST_BITS = 1 << 31
 
@@ -68,6 +71,8 @@ class TimingConfig(BaseConfig):
     """Vectors of a call: 1 is latency, more is throughput."""
     threads: Positive = 1
     """Threads, pinned to as many cores."""
+    device: str = HOST
+    """A device that every method is timed on as well, such as cuda, cupy or jax; cpu for none."""
     budget_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 10.0
     """Seconds for which a cell is sampled."""
 
@@ -92,12 +97,24 @@ class TimingConfig(BaseConfig):
     def problems(self) -> Iterable[str]:
         """Find what is well-formed but cannot work."""
         classes = encoder_classes()
+        if self.device != HOST:
+            yield from self._device_problems()
         for name in self.encoders:
             if name not in classes:
                 yield f"encoders: unknown encoder {name!r}; {did_you_mean(name, classes)}"
                 continue
             for d in self.dims:
                 yield from self._problems_at(name, d)
+
+    def _device_problems(self) -> Iterable[str]:
+        try:
+            find_device(self.device)
+        except InputError as error:
+            yield str(error)
+        able = {name for name, cls in encoder_classes().items() if takes_device_arrays(cls)}
+        for name in self.encoders:
+            if name in encoder_classes() and name not in able:
+                yield f"encoders: {name} encodes on no device; those that do: {', '.join(sorted(able))}"
 
     def _problems_at(self, name: str, d: int) -> Iterable[str]:
         try:

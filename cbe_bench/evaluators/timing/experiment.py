@@ -4,7 +4,7 @@ Timed is an unchecked `encode`, vectors in memory to packed codes, on pinned thr
 the first call builds, are timed apart.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -30,9 +30,11 @@ from cbe_bench.evaluators.timers import (
 )
 from cbe_bench.evaluators.timing.claims import CLAIMS
 from cbe_bench.evaluators.timing.config import TimingConfig
+from cbe_bench.evaluators.timing.device import HOST, OnDevice
 from cbe_bench.evaluators.timing.figures import timing_report
 from cbe_bench.evaluators.timing.rows import TimingRow, TimingSpec
 
+_TIMING_MODULES = ("cbe_bench.evaluators.timers", "cbe_bench.evaluators.timing.device")
 _TRAINING_ROWS = 64
 """Rows that trained methods see when only their encoding is timed."""
 
@@ -55,17 +57,20 @@ class TimingExperiment(Experiment):
         return (
             f"encode times of {', '.join(config.encoders)}; d = {dims}; code lengths {config.n_bits}; batches of "
             f"{config.batch}, {config.threads} pinned thread{'s' if config.threads > 1 else ''}"
+            f"{'' if config.device == HOST else f', and on {config.device}'}"
         )
 
     def cells(self, stage: str, rows: Sequence[Any]) -> list[Cell]:
         """List every method at every dimension and code length; what fits memory together is one group."""
         found: list[Cell] = []
+        devices = dict.fromkeys((HOST, self.config.device))
         for d in self.config.dims:
             for n_bits in self.config.lengths(d):
-                found += self._grouped([self._cell(name, d, n_bits) for name in self.config.encoders])
+                names = self.config.encoders
+                found += self._grouped([self._cell(name, d, n_bits, device) for name in names for device in devices])
         return found
 
-    def _cell(self, name: str, d: int, n_bits: int) -> Cell:
+    def _cell(self, name: str, d: int, n_bits: int, device: str) -> Cell:
         config, params = self.config, TIMED_PARAMS.get(name, {})
         encoder = make_encoder(name, n_bits=n_bits, **params).set_resources(self.resources)
         seconds = config.batch * encoder.cost_estimate(d) / OPERATIONS_PER_SECOND
@@ -78,13 +83,15 @@ class TimingExperiment(Experiment):
             threads=config.threads,
             dtype="float32",
             environment=environment.environment_id(),
+            device=device,
         )
+        label = name if device == HOST else f"{name} on {device}"
         return Cell(
             spec=spec,
             row_class=TimingRow,
-            code=code_version([encoder_class(name).__module__, "cbe_bench.evaluators.timers"]),
-            label=name,
-            title=f"{name}, d = {d:,}, {n_bits:,} bits",
+            code=code_version([encoder_class(name).__module__, *_TIMING_MODULES]),
+            label=label,
+            title=f"{label}, d = {d:,}, {n_bits:,} bits",
             memory_bytes=self._shared_bytes(d) + encoder.memory_bytes(d),
             seconds=max(config.budget_s, 2 * seconds),
         )
@@ -166,10 +173,15 @@ class _Interleaved:
         encoder = make_encoder(spec.encoder, n_bits=spec.n_bits, random_state=0, **spec.params)
         rows: NDArray = unit_vectors(_TRAINING_ROWS, spec.n_features) if encoder.data_dependent else self._X
         fit_s = Candidate("fit", partial(fit_for_timing, encoder, rows, spec.threads)).sample()
-        candidate = Candidate(cell.key, partial(encoder.encode, self._X, check_input=False), len(self._X))
+        metrics: Metrics = {"fit_s": fit_s, "parameter_bytes": encoder.parameter_bytes()}
+        call: Callable[[], object] = partial(encoder.encode, self._X, check_input=False)
+        if spec.device != HOST:
+            on_device = OnDevice(encoder, self._X, spec.device)
+            call, metrics = on_device.encode, {**metrics, **on_device.metrics()}
+        candidate = Candidate(cell.key, call, len(self._X))
         candidate.first_s = candidate.sample()
         self._candidates.append(candidate)
-        self._set_up[cell.key] = {"fit_s": fit_s, "parameter_bytes": encoder.parameter_bytes()}
+        self._set_up[cell.key] = metrics
 
     def metrics(self, cell: Cell, progress: Progress) -> Metrics:
         """Return the times of a cell, once all are measured."""

@@ -7,9 +7,10 @@ import numpy as np
 from cbe_bench.core.report import Figure, Report, Table
 from cbe_bench.core.style import drawing_style, entitle, line_styles
 from cbe_bench.evaluators.timers import UNSTABLE
+from cbe_bench.evaluators.timing.device import HOST
 from cbe_bench.evaluators.timing.paper import COLUMN_NAMES, ENCODE_MS
 from cbe_bench.evaluators.timing.rows import TimingRow
-from cbe_bench.evaluators.timing.tables import table1, table2, times
+from cbe_bench.evaluators.timing.tables import devices, table1, table2, times
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,11 +22,15 @@ _TIME = "encode_us_per_vector"
 
 def timing_report(rows: list[TimingRow]) -> Report:
     """Return the tables and the figure of a timing experiment."""
+    host = [row for row in rows if row.device == HOST]
     tables = (
         Table(
-            "table2", table2(rows), "Milliseconds per vector and ratios to circulant; the paper's in brackets.", keys=2
+            "table2", table2(host), "Milliseconds per vector and ratios to circulant; the paper's in brackets.", keys=2
         ),
-        Table("table1", table1(rows), "Exponents of growth, fitted and (expected).", keys=2),
+        Table("table1", table1(host), "Exponents of growth, fitted and (expected).", keys=2),
+        Table(
+            "devices", devices(rows), "Milliseconds per vector on the processor and on another device; copying apart."
+        ),
         Table("times", times(rows), "Every cell, with quartiles and what was needed beforehand.", folded=True),
     )
     caption = "Time and memory against dimension and code length; hollow marks: the paper's."
@@ -33,10 +38,10 @@ def timing_report(rows: list[TimingRow]) -> Report:
     return Report(
         tables=tuple(table for table in tables if len(table.frame)),
         figures=(
-            Figure("speedup", lambda: speedup_figure(rows), ratios, table="table2"),
-            Figure("growth", lambda: growth_figure(rows), caption, table="times"),
+            Figure("speedup", lambda: speedup_figure(host), ratios, table="table2"),
+            Figure("growth", lambda: growth_figure(host), caption, table="times"),
         ),
-        terminal=("table2", "table1"),
+        terminal=("table2", "table1", "devices"),
         notes=_stability(rows),
     )
 

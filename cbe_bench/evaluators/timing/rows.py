@@ -19,6 +19,8 @@ class TimingSpec(Spec):
     threads: int
     dtype: str
     environment: str
+    device: str = "cpu"
+    """Where the vectors are: cpu for NumPy arrays and compiled kernels, or as `kernels.devices` names it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +39,11 @@ class TimingRow(TimingSpec, Row):
     plan_s: float = math.nan
     """Seconds to build the FFT plans and tables, once."""
     parameter_bytes: int = 0
+    device_model: str = ""
+    """What the maker calls the device, if it is not the processor."""
+    device_is_gpu: bool = False
+    transfer_us_per_vector: float = math.nan
+    """Microseconds to copy a vector to the device and its code back; no part of the encode time."""
 
     @property
     def relative_iqr(self) -> float:

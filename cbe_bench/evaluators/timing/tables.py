@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from cbe_bench.core.environment import human_bytes
 from cbe_bench.core.results import SKIPPED
+from cbe_bench.evaluators.timing.claims_device import device_pairs, device_ratio
 from cbe_bench.evaluators.timing.paper import COLUMN_NAMES, ENCODE_MS
 from cbe_bench.evaluators.timing.rows import TimingRow
 
@@ -44,16 +45,43 @@ def _line(row: TimingRow) -> dict[str, object]:
         "encoder": row.encoder,
         "batch": row.batch,
         "threads": row.threads,
+        "device": row.device,
         "encode_ms": 1e-3 * row.encode_us_per_vector,
         "encode_ms_lower_quartile": 1e-3 * low,
         "encode_ms_upper_quartile": 1e-3 * high,
         "samples": len(row.samples_us),
         "fit_s": row.fit_s,
         "plan_s": row.plan_s,
+        "transfer_ms": 1e-3 * row.transfer_us_per_vector,
         "parameter_bytes": row.parameter_bytes or np.nan,
         "status": row.status,
         "reason": row.reason,
     }
+
+
+def devices(rows: list[TimingRow]) -> pd.DataFrame:
+    """Return one line for each cell of a device that the processor was timed for too; copying is timed apart."""
+    lines = []
+    for host, device in device_pairs(rows):
+        ratio = device_ratio(host, device)
+        lines.append(
+            {
+                "d": device.n_features,
+                "n_bits": device.n_bits,
+                "encoder": device.encoder,
+                "batch": device.batch,
+                "threads": device.threads,
+                "device": device.device,
+                "model": device.device_model,
+                "processor_ms": 1e-3 * host.encode_us_per_vector,
+                "device_ms": 1e-3 * device.encode_us_per_vector,
+                "transfer_ms": 1e-3 * device.transfer_us_per_vector,
+                "speed_up": ratio.value,
+                "speed_up_lower": ratio.low,
+                "speed_up_upper": ratio.high,
+            }
+        )
+    return pd.DataFrame(lines)
 
 
 def table2(rows: list[TimingRow]) -> pd.DataFrame:

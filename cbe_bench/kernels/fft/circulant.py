@@ -6,6 +6,7 @@ packing of bits at the other. An odd d, or one with a large prime factor, become
 x padded by zeros, r extended periodically. `circulant_long` is for rows too long for the cache.
 """
 
+import threading
 from typing import NamedTuple
 
 import numpy as np
@@ -14,9 +15,12 @@ from numpy.typing import NDArray
 
 from cbe_bench.kernels.fft.fftw import ComplexPlans, complex_plans, forward, good_length, has_small_factors, inverse
 from cbe_bench.kernels.fft.packed_real import Spectrum, multiply_spectrum, periodic_extension, tables
-from cbe_bench.kernels.memory import Scratch
-from cbe_bench.kernels.output import Output, Values, part_of, row_of, signs_output, write_row
+from cbe_bench.kernels.fft.row_product import RowProduct
+from cbe_bench.kernels.memory import Scratch, aligned_empty
+from cbe_bench.kernels.output import Output, Signs, part_of, row_of, write_row
 from cbe_bench.kernels.parallel import for_slices, slice_size
+from cbe_bench.kernels.simd.vector import LANES
+from cbe_bench.kernels.single import EncodeSingle, suits_single
 
 _TASK_VALUES = 1 << 18
 """Values of X worth a thread of their own: about half a millisecond of work."""
@@ -30,7 +34,7 @@ class _Plan(NamedTuple):
     fft: ComplexPlans
 
 
-class CirculantProduct:
+class CirculantProduct(RowProduct):
     """Multiply rows by circ(r) diag(signs).
 
     Parameters
@@ -56,34 +60,30 @@ class CirculantProduct:
         )
         self._scratch = Scratch()
 
-    def project(self, X: NDArray, out: NDArray) -> None:
-        """Write the first values of the product of each row.
+    def single(self, n_bits: int) -> EncodeSingle:
+        """Return a function that encodes one vector in single precision with little beside the work itself."""
+        d, length, thread = len(self._plan.signs), self.length, threading.local()
+        function, forward_plan, inverse_plan = self._plan.fft
 
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            The rows.
-        out : array of shape (n, k)
-            Where the values go.
-        """
-        self._multiply(X, Values(out))
+        def encode(x: NDArray[np.float32], code: NDArray[np.uint8]) -> bool:
+            try:
+                memory = thread.memory
+            except AttributeError:
+                memory = thread.memory = self._memory(d)
+            suits: bool = _encode_single(x, memory, length, function, forward_plan, inverse_plan, n_bits, code)
+            return suits
 
-    def encode(self, X: NDArray, n_bits: int, out: NDArray[np.uint8]) -> None:
-        """Write the signs of the first `n_bits` values of the product of each row.
+        return encode
 
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            The rows.
-        n_bits : int
-            Bits of a code.
-        out : uint8 array of shape (n, bytes of a code)
-            Where the packed bits go.
-        """
-        self._multiply(X, signs_output(out, n_bits))
+    def _memory(self, d: int) -> NDArray[np.float32]:
+        """Return the sign flips, the tables and two buffers as one array, each at a multiple of sixteen numbers."""
+        tables, _, _, end = _layout(d, self.length)
+        memory = aligned_empty((end,), np.float32)
+        memory[:d] = self._plan.signs
+        memory[tables : tables + 2 * self.length] = self._plan.tables
+        return memory
 
     def _multiply(self, X: NDArray, out: Output) -> None:
-        X = np.ascontiguousarray(X, self.dtype)
 
         def work(part: slice) -> None:
             a, b = (self._scratch.array(name, (self.length + 2,), self.dtype) for name in "ab")
@@ -105,3 +105,24 @@ def _multiply_rows(X, plan, a, b, out):  # type: ignore[no-untyped-def]
         multiply_spectrum(Spectrum(b, 0, half), plan.tables, 0, product, False)
         inverse(plan.fft, a, 0, b, 0)
         write_row(row_of(out, i), b)
+
+
+@njit(nogil=True, cache=True)
+def _layout(d, length):  # type: ignore[no-untyped-def]
+    """Return where tables and two buffers begin behind d sign flips, and where the second ends: whole vectors each."""
+    tables = -(-d // LANES) * LANES
+    first = tables + -(-2 * length // LANES) * LANES
+    second = first + (length // LANES + 2) * LANES
+    return tables, first, second, second + (length // LANES + 2) * LANES
+
+
+@njit(nogil=True, cache=True)
+def _encode_single(x, memory, length, function, forward_plan, inverse_plan, n_bits, code):  # type: ignore[no-untyped-def]
+    if not suits_single(x):
+        return False
+    d = x.shape[0]
+    tables, first, second, _ = _layout(d, length)
+    plan = _Plan(memory[:d], memory[tables : tables + 2 * length], ComplexPlans(function, forward_plan, inverse_plan))
+    a, b = memory[first : first + length + 2], memory[second : second + length + 2]
+    _multiply_rows(x.reshape(1, d), plan, a, b, Signs(code.reshape(1, code.shape[0]), n_bits))
+    return True

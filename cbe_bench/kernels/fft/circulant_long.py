@@ -16,8 +16,9 @@ from cbe_bench.kernels.fft.fftw import good_length
 from cbe_bench.kernels.fft.fftw import has_small_factors as smooth
 from cbe_bench.kernels.fft.four_step import PADDING
 from cbe_bench.kernels.fft.packed_real import periodic_extension
+from cbe_bench.kernels.fft.row_product import RowProduct
 from cbe_bench.kernels.memory import Scratch, aligned_empty
-from cbe_bench.kernels.output import Output, Values, part_of, signs_output
+from cbe_bench.kernels.output import Output, part_of
 from cbe_bench.kernels.parallel import for_slices, slice_size
 from cbe_bench.kernels.simd.complex import WIDTH
 from cbe_bench.kernels.simd.vector import LANES
@@ -61,7 +62,7 @@ def layout(d: int, stride: int = 1) -> tuple[int, Shape]:
     return length, shape
 
 
-class LongCirculantProduct:
+class LongCirculantProduct(RowProduct):
     """Multiply rows by circ(r) diag(signs).
 
     Parameters
@@ -89,34 +90,7 @@ class LongCirculantProduct:
         self._busy = threading.Lock()
         self._spectrum = self._transform(r.astype(self.dtype, copy=False))
 
-    def project(self, X: NDArray, out: NDArray) -> None:
-        """Write the first values of the product of each row.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            The rows.
-        out : array of shape (n, k)
-            Where the values go.
-        """
-        self._multiply(X, Values(out))
-
-    def encode(self, X: NDArray, n_bits: int, out: NDArray[np.uint8]) -> None:
-        """Write the signs of the first `n_bits` values of the product of each row.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            The rows.
-        n_bits : int
-            Bits of a code.
-        out : uint8 array of shape (n, bytes of a code)
-            Where the packed bits go.
-        """
-        self._multiply(X, signs_output(out, n_bits))
-
     def _multiply(self, X: NDArray, out: Output) -> None:
-        X = np.ascontiguousarray(X, self.dtype)
         if self.length >= _EXCLUSIVE:
             with self._busy:
                 for i, x in enumerate(X):

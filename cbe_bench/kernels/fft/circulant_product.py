@@ -7,14 +7,13 @@ from cbe_bench.kernels.fft.circulant import CirculantProduct
 from cbe_bench.kernels.fft.circulant_long import LongCirculantProduct, matrix_shape
 from cbe_bench.kernels.fft.circulant_strided import StridedCirculantProduct, suits_polyphase
 from cbe_bench.kernels.fft.fftw import has_small_factors
+from cbe_bench.kernels.fft.row_product import RowProduct
 
 _SHORTEST_LONG = 1 << 14
 """Products from this length on are faster in passes over rows and columns."""
 
-AnyCirculantProduct = CirculantProduct | LongCirculantProduct | StridedCirculantProduct
 
-
-def circulant_product(r: NDArray, signs: NDArray, dtype: type | np.dtype, stride: int = 1) -> AnyCirculantProduct:
+def circulant_product(r: NDArray, signs: NDArray, dtype: type | np.dtype, stride: int = 1) -> RowProduct:
     """Return circ(r) diag(signs), or every stride-th row of it, ready to multiply by.
 
     Parameters

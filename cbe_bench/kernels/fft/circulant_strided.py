@@ -24,8 +24,9 @@ from cbe_bench.kernels.fft.polyphase_vectors import (
     vectors_buffers,
     vectors_plan,
 )
+from cbe_bench.kernels.fft.row_product import RowProduct
 from cbe_bench.kernels.memory import Scratch
-from cbe_bench.kernels.output import Output, Values, part_of, signs_output
+from cbe_bench.kernels.output import Output, part_of
 from cbe_bench.kernels.parallel import for_slices, slice_size
 
 _LONGEST_GROUPED, _LARGEST_GROUPED_STRIDE = 1 << 12, 8
@@ -65,7 +66,7 @@ def _is_grouped(d: int, stride: int) -> bool:
     return d <= _LONGEST_GROUPED and stride <= _LARGEST_GROUPED_STRIDE
 
 
-class StridedCirculantProduct:
+class StridedCirculantProduct(RowProduct):
     """Multiply rows by every s-th row of circ(r) diag(signs).
 
     Parameters
@@ -91,34 +92,7 @@ class StridedCirculantProduct:
         self._plan: VectorsPlan | ColumnsPlan = make_plan(r, signs, stride, self.dtype)
         self._scratch = Scratch()
 
-    def project(self, X: NDArray, out: NDArray) -> None:
-        """Write the first values of the product of each row.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            The rows.
-        out : array of shape (n, k)
-            Where the values go: those at 0, s, 2 s, ...
-        """
-        self._multiply(X, Values(out))
-
-    def encode(self, X: NDArray, n_bits: int, out: NDArray[np.uint8]) -> None:
-        """Write the signs of the first `n_bits` values of the product of each row.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            The rows.
-        n_bits : int
-            Bits of a code.
-        out : uint8 array of shape (n, bytes of a code)
-            Where the packed bits go.
-        """
-        self._multiply(X, signs_output(out, n_bits))
-
     def _multiply(self, X: NDArray, out: Output) -> None:
-        X = np.ascontiguousarray(X, self.dtype)
         plan = self._plan
         step = GROUP if isinstance(plan, VectorsPlan) else 1
         steps = -(-len(X) // step)

@@ -1,25 +1,28 @@
-"""FFTW plans as addresses that compiled loops can call, and the wisdom that makes planning a one-time cost.
+"""FFTW plans as addresses that compiled loops can call.
 
 pyfftw brings the library; its own objects can only be executed from Python, one call a row, so the few C
 functions needed are taken from the same library by name. Executing a plan on other arrays is thread-safe,
-planning is not and is locked. Plans are made by measurement: seconds once, then read back from the cache. Every plan
-that was measured is stored, since plans of one length differ in how they round: processes that share a cache agree.
+planning is not and is locked.
+
+Plans of one length differ in how they round, so a plan must not depend on the moment it is made: nothing is measured
+here. Plans come from *wisdom* that `scripts/plan_fft.py` measured once and that is part of the package: it has the
+lengths up to 8,192 with prime factors up to 5. Where it has none, or where FFTW was built otherwise, FFTW estimates
+which plan is fast; that plan too is always the same.
 """
 
 import ctypes
-import hashlib
+import gzip
 import logging
 import os
 import threading
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from cbe_bench.core.cache import cache_directory, write_cache
-from cbe_bench.core.environment import describe
 from cbe_bench.kernels.memory import aligned_empty
 from cbe_bench.kernels.simd.calls import address, call
 from cbe_bench.kernels.simd.vector import inline
@@ -27,9 +30,9 @@ from cbe_bench.kernels.simd.vector import inline
 logger = logging.getLogger(__name__)
 
 _FORWARD, _BACKWARD = -1, 1
-_MEASURE, _ESTIMATE, _WISDOM_ONLY = 0, 1 << 6, 1 << 21
-_LARGEST_MEASURED = 1 << 18
-"""Above this length a measured plan takes minutes to make."""
+_ESTIMATE, _WISDOM_ONLY = 1 << 6, 1 << 21
+_WISDOM = {"float32": "float32-0f176bd6.gz", "float64": "float64-0498420d.gz"}
+"""Files of wisdom; their names end in a hash of their content, so that other plans are other code."""
 
 _planning = threading.RLock()
 
@@ -66,34 +69,35 @@ def inverse(plans, z, i, out, o):  # type: ignore[no-untyped-def]
 
 @cache
 def complex_plans(length: int, dtype: str) -> ComplexPlans:
-    """Plan complex transforms of `length`, out of place, in 'float32' or 'float64', or take them from the cache."""
+    """Plan complex transforms of `length`, out of place, in 'float32' or 'float64'; always the same ones."""
     with _planning:
-        library = _Library(dtype)
-        library.read_wisdom()
+        library = Library(dtype)
         a, b = (aligned_empty((length,), library.complex) for _ in range(2))
-        flags = _MEASURE if length <= _LARGEST_MEASURED else _ESTIMATE
-        plans = [library.plan(length, a, b, way, flags | _WISDOM_ONLY) for way in (_FORWARD, _BACKWARD)]
-        if not all(plans):
-            start = time.perf_counter()
-            plans = [library.plan(length, a, b, way, flags) for way in (_FORWARD, _BACKWARD)]
-            seconds = time.perf_counter() - start
-            level = logging.WARNING if seconds > 1 else logging.INFO
-            logger.log(level, "planned the FFT of length %d, once for this machine, in %.1f s", length, seconds)
-            library.write_wisdom()
+        with library.wisdom(_packaged_wisdom(dtype)):
+            plans = [library.plan(length, a, b, way, _ESTIMATE) for way in (_FORWARD, _BACKWARD)]
         if not all(plans):
             raise MemoryError(f"FFTW has no plan for length {length}")
         return ComplexPlans(library.execute, *plans)
 
 
-class _Library:
+def wisdom_path(dtype: str) -> Path:
+    """Return the file of wisdom for a precision."""
+    return Path(__file__).with_name("wisdom") / _WISDOM[dtype]
+
+
+@cache
+def _packaged_wisdom(dtype: str) -> bytes:
+    return gzip.decompress(wisdom_path(dtype).read_bytes())
+
+
+class Library:
     """The C functions of FFTW in one precision."""
 
     def __init__(self, dtype: str) -> None:
         import pyfftw
 
-        prefix, self.complex = {"float32": ("fftwf_", "c8"), "float64": ("fftw_", "c16")}[dtype]
+        self._prefix, self.complex = {"float32": ("fftwf_", "c8"), "float64": ("fftw_", "c16")}[dtype]
         self._functions = ctypes.CDLL(pyfftw.pyfftw.__file__)
-        self._prefix = prefix
         self.execute = ctypes.cast(self._get("execute_dft"), ctypes.c_void_p).value or 0
 
     def _get(self, name: str) -> Any:
@@ -106,26 +110,27 @@ class _Library:
         make.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint]
         return int(make(length, source.ctypes.data, target.ctypes.data, way, flags) or 0)
 
-    def wisdom_file(self) -> Path:
-        version = ctypes.string_at(ctypes.addressof(ctypes.c_char.in_dll(self._functions, self._prefix + "version")))
-        machine = hashlib.sha256(f"{version!r} {describe()['cpu']}".encode()).hexdigest()[:12]
-        return cache_directory() / "fftw" / f"{self._prefix}{machine}.wisdom"
-
-    def read_wisdom(self) -> None:
-        path = self.wisdom_file()
+    @contextmanager
+    def wisdom(self, content: bytes) -> Iterator[None]:
+        """Plan with this wisdom alone: what else the process measured with FFTW is set aside meanwhile."""
+        before = self.exported_wisdom()
+        self._replace_wisdom(content)
         try:
-            text = path.read_bytes()
-        except OSError:
-            return
-        if not self._get("import_wisdom_from_string")(ctypes.c_char_p(text)):
-            logger.warning("%s: not FFTW wisdom of this version; ignored, plans are made again", path)
+            yield
+        finally:
+            self._replace_wisdom(before)
 
-    def write_wisdom(self) -> None:
-        self.read_wisdom()  # another process may have added to it meanwhile
+    def exported_wisdom(self) -> bytes:
+        """Return all that FFTW knows of plans."""
         characters: list[bytes] = []
         write = ctypes.CFUNCTYPE(None, ctypes.c_char, ctypes.c_void_p)(lambda byte, _: characters.append(byte))
         self._get("export_wisdom")(write, None)
-        write_cache(self.wisdom_file(), b"".join(characters))
+        return b"".join(characters)
+
+    def _replace_wisdom(self, content: bytes) -> None:
+        self._get("forget_wisdom")()
+        if not self._get("import_wisdom_from_string")(ctypes.c_char_p(content)):
+            logger.info("FFTW was built otherwise than where plans were measured: it estimates which ones are fast")
 
 
 def good_length(least: int, multiple: int = 2) -> int:

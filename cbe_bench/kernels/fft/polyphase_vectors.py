@@ -20,7 +20,7 @@ from cbe_bench.kernels.bits import write_bits
 from cbe_bench.kernels.fft.column_fft import ColumnPlan, column_fft, column_plan
 from cbe_bench.kernels.fft.polyphase_columns import phase_spectra
 from cbe_bench.kernels.memory import Scratch
-from cbe_bench.kernels.output import Signs, is_output
+from cbe_bench.kernels.output import Signs, SignsAbove, is_output
 from cbe_bench.kernels.simd.complex import WIDTH, complex_vector, conj, load_split, multiply_add, store_split, swap
 from cbe_bench.kernels.simd.vector import LANES, inline, load, load_broadcast, load_int8, shuffle, sign_bits, store
 
@@ -211,6 +211,13 @@ def write_group(out, first, y):  # type: ignore[no-untyped-def]
 def _write_group(out, first, y):  # type: ignore[no-untyped-def]
     if is_output(out, Signs):
         return lambda out, first, y: _write_signs(out.array, out.n_bits, first, y)
+    if is_output(out, SignsAbove):
+
+        def write_above(out, first, y):  # type: ignore[no-untyped-def]
+            _subtract(out.thresholds, out.n_bits, y)
+            _write_signs(out.array, out.n_bits, first, y)
+
+        return write_above
     return lambda out, first, y: _write_values(out.array, first, y)
 
 
@@ -220,6 +227,15 @@ def _write_values(values, first, y):  # type: ignore[no-untyped-def]
         for t in range(values.shape[1]):
             part = 1 - t % 2  # they are swapped
             values[vector, t] = y[t // 2 * WIDTH + part * LANES + vector - first]
+
+
+@njit(nogil=True, cache=True)
+def _subtract(thresholds, n_bits, y):  # type: ignore[no-untyped-def]
+    """Subtract its threshold from each value of sixteen vectors."""
+    for t in range(n_bits):
+        start = t // 2 * WIDTH + (1 - t % 2) * LANES  # real and imaginary parts are swapped
+        for lane in range(LANES):
+            y[start + lane] -= thresholds[t]
 
 
 @njit(nogil=True, cache=True)

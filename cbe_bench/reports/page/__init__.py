@@ -19,6 +19,7 @@ from cbe_bench.reports.advice import choices, summaries
 from cbe_bench.reports.claim_summary import counts, summarise
 from cbe_bench.reports.claims_table import claims_markdown, region
 from cbe_bench.reports.errata import ERRATA
+from cbe_bench.reports.families import families_table
 from cbe_bench.reports.findings import findings, leading
 from cbe_bench.reports.page.explorer import explorer_data
 from cbe_bench.reports.page.figures import inline
@@ -72,6 +73,7 @@ def load_results(folder: Path) -> dict[str, Any]:
         "verdicts": verdicts,
         "claims": claims,
         "counts": counts(claims),
+        "families": families_table(verdicts, experiments),
         "chapters": parts,
         "others": others,
         "sections": sections,

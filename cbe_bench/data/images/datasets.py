@@ -1,0 +1,98 @@
+"""Image sets that are fetched, and the VLAD features made from them."""
+
+from collections.abc import Iterable
+from pkgutil import resolve_name
+from typing import Any
+
+from pydantic import PositiveInt
+
+from cbe_bench.data.dataset import Build, Dataset
+from cbe_bench.data.images.dense_sift import DESCRIPTOR
+from cbe_bench.data.images.parsers import LabelledImages, cifar10_batch_md5
+from cbe_bench.data.images.readers import SIDE, StoredImages, store_images
+from cbe_bench.data.sources.archives import Members
+from cbe_bench.data.sources.fetched import RawSet
+
+DENSE_SIDE = 128
+"""Pixels along each side of images that are described densely: 2,195 descriptors instead of 371."""
+
+
+class ImageSet(RawSet):
+    """Labelled images that are fetched, and the VLAD features made from them."""
+
+    content = "images or labels"
+    unit = "images"
+
+    batch_md5: tuple[str, ...] = ()
+    """MD5 sums of the files the set was published in, where they can be written again from its images."""
+    vlad_words: tuple[PositiveInt, ...] = ()
+    """Numbers of visual words; each gives a set of features."""
+    dense_vlad_words: tuple[PositiveInt, ...] = ()
+    """The same for features of images enlarged to `DENSE_SIDE`, which have several times as many descriptors."""
+
+    def parse(self, members: Members) -> LabelledImages:
+        """Return the images that members of an archive hold."""
+        found: LabelledImages = resolve_name(self.reader)(members, self.class_names)
+        return found
+
+    def is_original(self, found: LabelledImages) -> bool:
+        """Return whether images and labels are those of the original set."""
+        return super().is_original(found) and (not self.batch_md5 or cifar10_batch_md5(found) == list(self.batch_md5))
+
+    def derived(self) -> "Iterable[Dataset]":
+        """Return the VLAD features of these images."""
+        for n_words in self.vlad_words:
+            yield self._features(n_words, SIDE, "")
+        for n_words in self.dense_vlad_words:
+            yield self._features(n_words, DENSE_SIDE, "-dense")
+
+    def _features(self, n_words: int, side: int, suffix: str) -> "VladSet":
+        return VladSet(
+            name=f"{self.name}-vlad{DESCRIPTOR * n_words}{suffix}",
+            title=f"VLAD of {self.name}, {side} x {side}",
+            family=self.family if side == SIDE else f"denser {self.family}",
+            rows=self.rows,
+            licence=self.licence,
+            images=self,
+            n_words=n_words,
+            side=side,
+        )
+
+    def build(self, build: Build) -> None:
+        """Fetch the images and write them to one file."""
+        images, source = self.fetch(build.given, build.say)
+        store_images(build.out, images, **self.provenance(source))
+        count = f"{len(images.labels):,} images with the content of the original {self.title}"
+        build.say(f"wrote {build.out}: {count}")
+
+
+class VladSet(Dataset):
+    """VLAD features of a known image set."""
+
+    images: ImageSet
+    n_words: PositiveInt
+    side: PositiveInt = SIDE
+    """Pixels that images are enlarged to, along each side, before they are described."""
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes the images have."""
+        return self.images.n_classes
+
+    @property
+    def size(self) -> str:
+        """The dimensions of a row."""
+        return f"d = {DESCRIPTOR * self.n_words:,}"
+
+    def build(self, build: Build) -> None:
+        """Fetch the images where they are not here, and compute their features."""
+        build_vlad(StoredImages(self.images.stored(build), self.side), self.n_words, build)
+
+
+def build_vlad(images: Any, n_words: int, build: Build) -> None:
+    """Compute the VLAD features of images and write them to a file."""
+    from cbe_bench.data.images.build import make_vlad
+
+    empty = make_vlad(images, build.out, n_words, rows=build.rows, seed=build.seed, tick=build.tick)
+    if empty:
+        build.say(f"{empty:,} images have no gradients: their rows are zero, and data check names them")

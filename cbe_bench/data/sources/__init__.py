@@ -1,0 +1,1 @@
+"""Where data sets are fetched from: packages of registries, archives, folders, addresses."""

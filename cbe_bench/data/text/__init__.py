@@ -1,0 +1,1 @@
+"""Features of texts: where texts come from, and their hashed TF-IDF vectors."""

@@ -1,0 +1,1 @@
+"""Search in compressed vectors: recall against bytes and time, re-ranking, beside indexes of other libraries."""

@@ -1,0 +1,160 @@
+"""Try methods and code lengths on a sample of a file."""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from cbe_bench.core.errors import InputError, did_you_mean
+from cbe_bench.core.progress import Progress, no_progress
+from cbe_bench.core.resources import Resources
+from cbe_bench.data.formats import open_features
+from cbe_bench.encoders import make_encoder
+from cbe_bench.encoders.registry import encoder_class
+from cbe_bench.kernels.parallel import threads
+from cbe_bench.vectors.recommend.answer import Choice, Target, choose, sentence
+from cbe_bench.vectors.recommend.measure import Cell, measure
+from cbe_bench.vectors.recommend.sample import draw_sample
+from cbe_bench.vectors.rows import METRICS
+
+METHODS: dict[str, int | None] = {"cbe-opt": None, "cbe-orth": None, "hd3": None, "itq": 512, "lsh": None, "sign": None}
+"""Methods that are tried unless others are named, and the longest codes tried of those that are slow to train."""
+_LENGTHS = (64, 128, 256, 512, 1024, 2048, 4096)
+_LONGEST = 4
+"""Code lengths go up to this many times the dimension, and to 512 bits at least."""
+_SHORT = 512
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """What to use, and everything that was measured.
+
+    Attributes
+    ----------
+    answer : str
+        One sentence.
+    choice : Choice or None
+        The cell and the oversampling it names.
+    reached : bool
+        Whether the target is reached.
+    cells : list of Cell
+        All that was measured.
+    skipped : list of str
+        What was not tried, and why.
+    target : Target
+        What was wanted.
+    """
+
+    answer: str
+    choice: Choice | None
+    reached: bool
+    cells: list[Cell]
+    skipped: list[str]
+    target: Target
+
+
+def recommend(
+    path: str | Path,
+    *,
+    recall: float | None = None,
+    at: int = 100,
+    max_bytes: int | None = None,
+    metric: str = "cosine",
+    queries: str | Path | None = None,
+    dataset: str | None = None,
+    methods: Sequence[str] | None = None,
+    n_bits: Sequence[int] | None = None,
+    sample_rows: int = 50_000,
+    n_queries: int = 500,
+    n_train: int = 10_000,
+    seed: int = 0,
+    resources: Resources | None = None,
+    message: Callable[[str], None] = lambda text: None,
+    progress: Progress = no_progress,
+) -> Recommendation:
+    """Find out which codes to use for a file of vectors, on a sample of it.
+
+    Parameters
+    ----------
+    path : str or Path
+        A feature file in any of the formats that are read.
+    recall : float, optional
+        Recall@`at` that is wanted, at the fewest bytes; 0.95 unless `max_bytes` is given.
+    at : int
+        Neighbours of a query.
+    max_bytes : int, optional
+        Bytes of a code, at most; without `recall`, the best recall within them is wanted.
+    metric : {"cosine", "l2", "ip"}
+        What neighbours are nearest by.
+    queries : str or Path, optional
+        A file of queries; default: rows of the file, left out of the database.
+    dataset : str, optional
+        Which HDF5 dataset, Parquet column or ``.npz`` array, where the file holds several.
+    methods, n_bits : sequences, optional
+        What is tried; default: `METHODS`, and lengths from 64 bits to four times the dimension.
+    sample_rows, n_queries, n_train, seed : int
+        The sample, less than 1 GiB of it, and its draw.
+    resources : Resources, optional
+        Threads and memory that may be used.
+    message, progress : callables
+        Take a line for the user, and the fraction that is done.
+
+    Returns
+    -------
+    Recommendation
+    """
+    resources = resources or Resources()
+    target = Target(0.95 if recall is None and max_bytes is None else recall, at, max_bytes)
+    if metric not in METRICS:
+        raise InputError(f"metric {metric!r}: {did_you_mean(metric, METRICS)}")
+    with threads(resources.threads), ExitStack() as files:
+        features = files.enter_context(open_features(path, part=dataset))
+        asked = None if queries is None else files.enter_context(open_features(queries))
+        planned, skipped = _plan(features.n_features, target, methods, n_bits, seed)
+        depths = tuple(sorted({10, 100, at}))
+        sample = draw_sample(
+            features,
+            metric=metric,
+            n_rows=sample_rows,
+            n_queries=n_queries,
+            depth=depths[-1],
+            at=at,
+            seed=seed,
+            queries=asked,
+        )
+        cells: list[Cell] = []
+        for number, (name, bits) in enumerate(planned):
+            message(f"[{number + 1}/{len(planned)}] {name}, {bits:,} bits")
+            encoder = make_encoder(name, n_bits=bits, center=True, random_state=seed).set_resources(resources)
+            cells += measure(encoder, sample, depths, n_train, seed)
+            progress((number + 1) / len(planned))
+    choice, reached = choose(cells, target)
+    answer = sentence(choice, reached, target, sample.sizes, sample.full_rows) if choice else "nothing could be tried"
+    return Recommendation(answer, choice, reached, cells, skipped, target)
+
+
+def _plan(
+    n_features: int, target: Target, methods: Sequence[str] | None, n_bits: Sequence[int] | None, seed: int
+) -> tuple[list[tuple[str, int]], list[str]]:
+    """Return methods and code lengths that can be tried, and what cannot be, with the reason."""
+    lengths = set(n_bits or [k for k in _LENGTHS if k <= max(_SHORT, _LONGEST * n_features)])
+    if n_bits is None:
+        lengths.add(n_features)
+    if target.most_bytes is not None:
+        lengths = {k for k in lengths if k <= 8 * target.most_bytes}
+        lengths |= set() if n_bits else {8 * target.most_bytes}
+    planned, skipped = [], []
+    for name in methods or METHODS:
+        encoder_class(name)
+        longest = METHODS.get(name) if methods is None else None
+        for bits in sorted(lengths):
+            try:
+                make_encoder(name, n_bits=bits, center=True, random_state=seed).check_params(n_features)
+            except InputError as error:
+                skipped.append(str(error))
+                continue
+            if longest is not None and bits > longest:
+                skipped.append(f"{name}: {bits:,} bits take long to train; --methods {name} tries them")
+            else:
+                planned.append((name, bits))
+    return planned, skipped
