@@ -4,6 +4,7 @@ import io
 import json
 import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,17 @@ import pytest
 from click.testing import CliRunner
 
 from cbe_bench.cli import main
-from cbe_bench.core.claims import NOT_REPRODUCED, NOT_TESTED, REPRODUCED, Claim, Estimate, Source
+from cbe_bench.core.claims import NOT_REPRODUCED, NOT_TESTED, REPRODUCED, Claim, Estimate, Evidence, Source
 from cbe_bench.core.errors import InputError
 from cbe_bench.evaluators.base import all_claims, judge, load_experiments
-from cbe_bench.reports.claims_table import changes, claims_markdown, load_claims, verdicts_json, write_claims
+from cbe_bench.reports.claims_table import (
+    changes,
+    claims_markdown,
+    evidence_table,
+    load_claims,
+    verdicts_json,
+    write_claims,
+)
 
 
 def invoke(*args, code=0):
@@ -117,7 +125,12 @@ def test_compare_finds_no_change_with_itself_and_one_that_was_made(results, tmp_
 
 def test_one_claim_is_told_whole_and_formats_agree(results):
     told = invoke("claims", results, "f-bits-lsh").stdout
-    assert "rule: cbe-rand is within 1.5 points" in told and "evidence" in told and "cbe-rand - lsh" in told
+    assert "rule: cbe-rand is within 1.5 points" in told
+    decided = Evidence("cbe-rand - lsh", 64, 0.5, 0.25, 0.75, False)
+    failing = replace(a_verdict(NOT_REPRODUCED), evidence=(decided,), least=1.0)
+    assert failing.decisive is decided and evidence_table(failing).to_dict("records") == [
+        {"compared": "cbe-rand - lsh", "64": "0.5 *"}
+    ]
     table = pd.read_csv(io.StringIO(invoke("claims", results, "--format", "csv").stdout))
     assert list(table["claim"]) == [one["claim"] for one in json.loads(invoke("claims", results, "--json").stdout)]
     assert invoke("claims", results, "--format", "md").stdout.startswith("| claim |")

@@ -25,11 +25,11 @@ from cbe_bench.reports.page.explorer import explorer_data
 from cbe_bench.reports.page.figures import inline
 from cbe_bench.reports.page.grid import dimensions, number, recall
 from cbe_bench.reports.page.scorecard import cards, evidence_grid, interval_bar
-from cbe_bench.reports.page.text import counted, duration, interval, markdown_table, math
+from cbe_bench.reports.page.text import counted, duration, interval, markdown_table, math, notes
 from cbe_bench.reports.page.views import KIND_NAMES, ExperimentView, page_sections, sorted_kinds
 
 PAPER = "https://arxiv.org/abs/1511.06480"
-PIECES = ("summary", "claims", "advice", "table2")
+PIECES = ("summary", "claims", "advice", "table2", "findings", "failing", "choice")
 """Parts of the page that other documents may include, each a template of Markdown."""
 
 
@@ -91,6 +91,7 @@ def load_results(folder: Path) -> dict[str, Any]:
             one for section in sections if section.results is lead for one in section.figures if one.name == "frontier"
         ],
         "paper": PAPER,
+        "notes": notes(),
         "errata": ERRATA,
     }
 
@@ -129,6 +130,7 @@ def _render(template: str, facts: dict[str, Any], base: Path) -> str:
         "inline": lambda path, title: Markup(inline(path, title)),
         "math": math,
         "region": region,
+        "short": lambda text: text.split(" (interval")[0],
         "interval_bar": lambda verdict: Markup(interval_bar(verdict)),
         "evidence_grid": evidence_grid,
         "number": number,

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
 from markupsafe import Markup, escape
 
@@ -38,6 +39,18 @@ def markdown_table(grid: Grid) -> str:
 def markdown_cell(text: object) -> str:
     """Write a text so that it stays in one cell of a Markdown table."""
     return " ".join(str(text).split()).replace("|", "\\|")
+
+
+def notes() -> Markup:
+    """Return the notes of the page, on methods, numbers and limits, as HTML."""
+    from markdown_it import MarkdownIt
+
+    text = (Path(__file__).parent / "templates" / "notes.md").read_text(encoding="utf-8")
+    html = MarkdownIt("commonmark").enable("table").render(text)
+    for i in range(html.count("<table>")):
+        box = f'<div class="scroll" tabindex="0" role="group" aria-label="Table {i + 1} of the notes">'
+        html = html.replace("<table>", f'{box}<table class="prose notes">', 1)
+    return Markup(html.replace("</table>", "</table></div>"))
 
 
 _GREEK = {"lambda": "λ", "lam": "λ", "mu": "μ", "pi": "π", "theta": "θ", "rho": "\u03c1", "delta": "δ", "epsilon": "ε"}
