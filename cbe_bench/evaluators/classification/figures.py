@@ -8,7 +8,7 @@ import pandas as pd
 from cbe_bench.core.report import Figure, Report, Table
 from cbe_bench.core.results import Results
 from cbe_bench.core.statistics import difference_error
-from cbe_bench.core.style import drawing_style, entitle, line_styles
+from cbe_bench.core.style import drawing_style, entitle, line_styles, plain
 from cbe_bench.evaluators.classification.rows import ORIGINAL, ClassificationRow
 from cbe_bench.evaluators.classification.tables import accuracy_table, data_label
 
@@ -96,7 +96,7 @@ def accuracy_figure(table: pd.DataFrame, rows: list[ClassificationRow], label: s
 def _name(line: dict[Any, Any]) -> str:
     if line["encoder"] == ORIGINAL:
         return f"original, {line['bytes_per_vector']:,.0f} bytes"
-    return f"{line['encoder']}, {line['n_bits']:,} bits"
+    return f"{plain(line['encoder'])}, {line['n_bits']:,} bits"
 
 
 def _finding(shown: pd.DataFrame) -> str:

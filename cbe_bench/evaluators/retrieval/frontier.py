@@ -8,7 +8,7 @@ import pandas as pd
 
 from cbe_bench.core.results import Results, Row
 from cbe_bench.core.statistics import difference_error
-from cbe_bench.core.style import drawing_style, entitle, line_styles
+from cbe_bench.core.style import drawing_style, entitle, line_styles, plain
 from cbe_bench.evaluators.retrieval.rows import equal_time_rows, recall_rows
 from cbe_bench.evaluators.retrieval.tables import data_label, named_synthetic
 
@@ -132,7 +132,7 @@ def frontier_figure(results: Results) -> "Drawing | None":
 
 
 def _draw_frontier(axis: "Axes", line: pd.DataFrame, encoder: str, colour: str, dash: str) -> None:
-    style: Any = {"color": colour, "linestyle": dash, "marker": "o", "ms": 3.5, "label": encoder, "capsize": 2}
+    style: Any = {"color": colour, "linestyle": dash, "marker": "o", "ms": 3.5, "label": plain(encoder), "capsize": 2}
     line = line.sort_values("n_bits")
     bars = line["recall_std"].fillna(0)
     shown = line["recall"].clip(upper=1 - _LEAST_MISSED)
@@ -167,7 +167,7 @@ def differences_figure(results: Results) -> "Drawing | None":
             half = (line["high"] - line["low"]).fillna(0) / 2
             style: Any = {"color": colour, "linestyle": dash, "marker": "o", "ms": 3.5, "capsize": 2}
             at = line["n_bits"] * 2.0 ** shifts[encoder]
-            axis.errorbar(at, line["difference_points"], half, elinewidth=0.8, label=encoder, **style)
+            axis.errorbar(at, line["difference_points"], half, elinewidth=0.8, label=plain(encoder), **style)
         lengths = sorted(set(table["n_bits"]))
         axis.set_xscale("log", base=2)
         axis.set_xticks(lengths, [f"{k:,}" for k in lengths])
