@@ -11,6 +11,7 @@ import yaml
 
 from cbe_bench.core.config import as_yaml
 from cbe_bench.core.environment import human_bytes
+from cbe_bench.core.report import save_table
 from cbe_bench.core.results import DESCRIPTION_FILE, OK, ROWS_FILE, Results
 from cbe_bench.evaluators.base import Experiment, experiment_class
 from cbe_bench.evaluators.configs import config_folders
@@ -147,11 +148,19 @@ class ExperimentView:
         for figure in self._report.figures:
             path = draw_missing(figure, self.results.folder)
             if path is not None:
-                links = [path.with_name(f"{figure.table or figure.name}.csv")]
+                links = [self._numbers(figure.table or figure.name)]
                 links += [path.with_suffix(suffix) for suffix in (".png", ".pdf", ".svg")]
                 here = [link for link in links if link.is_file()]
                 found.append(FigureView(figure.name, path, figure.caption, figure.folded, here, figure.inline))
         return found
+
+    def _numbers(self, name: str) -> Path:
+        """Return the file of a table, written now where it is missing."""
+        path = self.results.folder / f"{name}.csv"
+        table = next((table for table in self._report.tables if table.name == name), None)
+        if table and not path.is_file():
+            save_table(table.frame, path.with_suffix(""), table.digits)
+        return path
 
     @cached_property
     def tables(self) -> list[TableView]:
