@@ -59,7 +59,9 @@ def open_browser() -> webdriver.Chrome:
     driver = shutil.which("chromedriver")
     if driver is None:
         sys.exit("chromedriver is not on the path: install Chromium and its driver")
-    return webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    browser.set_script_timeout(300)  # axe-core takes its time on a page of this size
+    return browser
 
 
 def set_window(browser: webdriver.Chrome, width: int, theme: str) -> None:
