@@ -21,6 +21,8 @@ from cbe_bench.kernels.bits import prefix
 
 NAMES = list(encoder_classes())
 D = 96
+COMPILED_BYTES = 1 << 20
+"""What loading compiled code may take, on first use."""
 DRAWS_NOTHING = {"sh", "sign"}
 LENGTHS = [1, 7, 8, 60, 96, 100, 200, None]
 
@@ -187,7 +189,7 @@ def test_memory_estimate_covers_what_is_allocated(name, times_d, rng):
     encoder.fit(X).encode(X)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert 0 <= encoder.parameter_bytes() < peak <= estimate
+    assert 0 <= encoder.parameter_bytes() < peak <= estimate + COMPILED_BYTES
     assert encoder.cost_estimate(d) > 0
 
 

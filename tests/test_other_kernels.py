@@ -30,7 +30,7 @@ def cases():
             yield pytest.param(CHOICES[name], id=name, marks=pytest.mark.slow)
 
 
-@pytest.mark.parametrize("variables", cases())
+@pytest.mark.parametrize("variables", list(cases()))
 def test_data_are_equal_and_few_bits_flip_under_other_kernels(variables, here, tmp_path):
     path = tmp_path / "there.npz"
     portability.under(variables, str(PATH), "worker", str(path), "--small", check=True, stderr=subprocess.PIPE)

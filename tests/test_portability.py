@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cbe_bench.core import environment
+from cbe_bench.core.progress import no_progress
 from cbe_bench.data import synthetic
 from cbe_bench.data.formats import open_features
 from cbe_bench.data.images import vlad
@@ -159,7 +160,7 @@ def test_products_of_synthetic_data_are_exact():
 def built(tmp_path, rng):
     pixels = rng.integers(0, 256, (12, 32, 32, 3)).astype(np.uint8)
     store_images(tmp_path / "images.h5", LabelledImages(pixels, np.zeros(12, np.int16), ("any",)), kind="real")
-    make_vlad(StoredImages(tmp_path / "images.h5"), tmp_path / "vlad.h5", 3, tick=lambda share: None)
+    make_vlad(StoredImages(tmp_path / "images.h5"), tmp_path / "vlad.h5", 3, progress=no_progress)
     return tmp_path / "vlad.h5"
 
 

@@ -67,7 +67,7 @@ class SyntheticSet(Dataset):
 
         if build.given is not None:
             raise InputError(f"{self.name}: a synthetic set has no source; --from is for what is fetched")
-        convert(SyntheticFeatures(self.name, build.rows or self.rows, self.dims, build.seed), build.out, build.tick)
+        convert(SyntheticFeatures(self.name, build.rows or self.rows, self.dims, build.seed), build.out, build.progress)
 
 
 _TYPES: dict[str, type[Dataset]] = {

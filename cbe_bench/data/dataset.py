@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, PositiveInt
 
 from cbe_bench.core.errors import InputError
-from cbe_bench.data.view import Tick
+from cbe_bench.core.progress import Progress
 
 Say = Callable[[str], None]
 """Prints a line for the user."""
@@ -26,7 +26,7 @@ class Build:
     folder: Path
     """Where data sets are stored."""
     say: Say
-    tick: Tick
+    progress: Progress
     rows: int | None = None
     """Rows to draw; None takes all."""
     seed: int = 0

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.cache import cache_directory, read_checked, write_cache
+from cbe_bench.core.progress import Progress, no_progress
 from cbe_bench.data.features import Matrix
-from cbe_bench.data.view import DatasetView, Tick
+from cbe_bench.data.view import DatasetView
 from cbe_bench.kernels.linalg.products import paired_products, squared_distances, squared_norms
 from cbe_bench.kernels.parallel import for_slices
 
@@ -22,7 +23,7 @@ _STATED_METRICS = {"euclidean": "l2", "angular": "cosine"}
 """The metric of stated neighbours, by the `distance` that a file says they were found with."""
 
 
-def exact_neighbours(data: DatasetView, k: int, tick: Tick | None = None) -> NDArray[np.int64]:
+def exact_neighbours(data: DatasetView, k: int, progress: Progress = no_progress) -> NDArray[np.int64]:
     """Return the positions of the k nearest database rows of each query by the metric of the view; cached by content.
 
     Where the file states the neighbours of its own queries and nothing was left out or changed, these are taken.
@@ -34,7 +35,7 @@ def exact_neighbours(data: DatasetView, k: int, tick: Tick | None = None) -> NDA
     shape, kept = (len(data.split.queries), k), read_checked(path)
     if kept is not None and len(kept) == 8 * shape[0] * k:
         return np.frombuffer(kept, "<i8").reshape(shape).astype(np.int64)
-    found = _search(data, k, tick)
+    found = _search(data, k, progress)
     write_cache(path, found.astype("<i8").tobytes())
     return found
 
@@ -52,11 +53,11 @@ def stated_neighbours(data: DatasetView, k: int) -> NDArray[np.int64] | None:
     return stated[data.split.queries - n_database, :k]
 
 
-def _search(data: DatasetView, k: int, tick: Tick | None) -> NDArray[np.int64]:
+def _search(data: DatasetView, k: int, progress: Progress) -> NDArray[np.int64]:
     queries = data.queries()
     distances = np.full((len(queries), k), np.inf)
     rows = np.full((len(queries), k), -1, np.int64)
-    for part, block in data.database_blocks(tick):
+    for part, block in data.database_blocks(progress):
         scan = _ProductScan(block, part.start) if data.metric == "ip" else _DistanceScan(block, part.start)
 
         def merge(some: slice, scan: "_Scan" = scan) -> None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from cbe_bench.core.progress import Progress, no_progress
 from cbe_bench.data.features import Features, Matrix
-from cbe_bench.data.view import Tick
 from cbe_bench.kernels.parallel import for_slices, slices
 
 _BLOCK_BYTES = 1 << 27
@@ -52,14 +52,14 @@ class Findings:
         return [f"{_listed(rows)} {what}" for rows, what in found if rows]
 
 
-def inspect(features: Features, tick: Tick | None = None) -> Findings:
+def inspect(features: Features, progress: Progress = no_progress) -> Findings:
     """Read all rows once and return their statistics.
 
     Parameters
     ----------
     features : Features
         The rows.
-    tick : callable, optional
+    progress : callable, optional
         Called with the fraction of rows read, after every block.
 
     Returns
@@ -83,8 +83,7 @@ def inspect(features: Features, tick: Tick | None = None) -> Findings:
         filled += int(nonzero.sum())
         for some in slices(len(block), _SUMMED_ROWS):
             total += (1 / norms[some][usable[some]]) @ block[some][usable[some]]
-        if tick:
-            tick(part.stop / features.n_rows)
+        progress(part.stop / features.n_rows)
     findings.duplicates = _repeated(digests)
     findings.norms, findings.flatness = _range(lengths), _range(flatness)
     findings.mean_energy = float(total @ total) / max(1, sum(map(len, lengths))) ** 2

@@ -2,12 +2,13 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.errors import InputError
+from cbe_bench.core.progress import Progress, no_progress
 from cbe_bench.data.features import Features, Matrix, check_values
 from cbe_bench.data.splits import Protocol, Split
 from cbe_bench.kernels.parallel import slices
@@ -16,9 +17,6 @@ _BLOCK_BYTES = 1 << 27
 
 METRICS = ("cosine", "l2", "ip")
 """What neighbours are nearest by: the angle (rows are scaled to unit length), the distance, the inner product."""
-
-Tick = Callable[[float], None]
-"""Told the share of a pass that is done, after every block; may raise to end it."""
 
 
 class DatasetView:
@@ -139,12 +137,11 @@ class DatasetView:
             return pool
         return np.sort(np.random.default_rng([self.seed, n_rows]).choice(pool, n_rows, replace=False))
 
-    def database_blocks(self, tick: Tick | None = None) -> Iterator[tuple[slice, Matrix]]:
+    def database_blocks(self, progress: Progress = no_progress) -> Iterator[tuple[slice, Matrix]]:
         """Yield the database as (positions, rows), block by block."""
         for part in slices(len(self.split.database), self._block_rows):
             yield part, self._database_block(part)
-            if tick:
-                tick(part.stop / len(self.split.database))
+            progress(part.stop / len(self.split.database))
 
     def _database_block(self, part: slice) -> Matrix:
         if part.start in self._database:

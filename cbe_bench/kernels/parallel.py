@@ -7,7 +7,7 @@ shape on one thread always adds in the same order, makes results independent of 
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -139,6 +139,12 @@ def for_slices(work: Callable[[slice], object], n: int, size: int, *, blas: bool
             work(part)
     else:
         parts = _cut(n, min(n, -(-count // workers) * workers))
-        for _ in _pool(workers).map(work, parts):
-            pass
+        futures = [_pool(workers).submit(work, part) for part in parts]
+        try:
+            for future in futures:
+                future.result()
+        finally:  # after an error too, nothing runs on
+            for future in futures:
+                future.cancel()
+            wait(futures)
     return None

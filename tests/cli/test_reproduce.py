@@ -238,6 +238,7 @@ def values(rows):
     return sorted(json.dumps([getattr(row, name) for name in ("key", "status", "recall")]) for row in rows)
 
 
+@pytest.mark.slow
 def test_killed_and_started_again_it_ends_in_the_same_rows(place):
     write_config(place / "configs", "good")
     write_config(place / "configs", "of-bad-data", **on_file("mnist-vlad25600", synthetic=False))

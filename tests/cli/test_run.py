@@ -209,7 +209,7 @@ MINE += ["--set", "fixed=[bits]", "--set", "encoders=[cbe-rand, lsh]"]
 
 def test_a_user_file_is_used_and_named(tmp_path, user_file):
     result = run("--out", tmp_path / "out", "--set", f"data.file={user_file}", *MINE)
-    assert "mine (user): 1,000 database rows, 50 queries, d = 40" in result.output
+    assert "mine (user): 1,000 of 1,150 database rows, 50 queries, d = 40" in result.output
     rows = rows_in(tmp_path / "out", "mine")
     assert {(row.data, row.data_kind) for row in rows} == {("mine", "user")}
 

@@ -23,7 +23,7 @@ class Ramp(Dataset):
     def build(self, build):
         values = np.arange((build.rows or self.rows) * self.dims, dtype=np.float32)
         np.save(build.out, values.reshape(-1, self.dims))
-        build.tick(1.0)
+        build.progress(1.0)
 
     @property
     def file(self):

@@ -17,6 +17,7 @@ from PIL import Image
 
 from cbe_bench.cli import main
 from cbe_bench.core.errors import InputError
+from cbe_bench.core.progress import no_progress
 from cbe_bench.data import catalogue
 from cbe_bench.data.images import build as making
 from cbe_bench.data.images import parsers as images
@@ -112,9 +113,9 @@ def stored(tmp_path, rng):
 
 
 def test_made_features_carry_labels_and_provenance(stored, tmp_path):
-    shares = []
-    assert making.make_vlad(stored, tmp_path / "bars.h5", 5, tick=shares.append) == 0
-    assert shares[-1] == 1
+    fractions = []
+    assert making.make_vlad(stored, tmp_path / "bars.h5", 5, progress=fractions.append) == 0
+    assert fractions[-1] == 1
     with h5py.File(tmp_path / "bars.h5") as file:
         X, y = file["features"][:], file["labels"][:]
         attributes = dict(file.attrs)
@@ -129,10 +130,10 @@ def test_made_features_carry_labels_and_provenance(stored, tmp_path):
 
 
 def test_features_do_not_depend_on_threads_or_parts(stored, tmp_path, monkeypatch):
-    making.make_vlad(stored, tmp_path / "a.h5", 5, tick=lambda share: None)
+    making.make_vlad(stored, tmp_path / "a.h5", 5, progress=no_progress)
     monkeypatch.setattr(making, "_PART_BYTES", 4 * 640 * 16)
     with parallel.threads(1):
-        making.make_vlad(stored, tmp_path / "b.h5", 5, tick=lambda share: None)
+        making.make_vlad(stored, tmp_path / "b.h5", 5, progress=no_progress)
     with h5py.File(tmp_path / "a.h5") as a, h5py.File(tmp_path / "b.h5") as b:
         assert np.array_equal(a["words"][:], b["words"][:])
         assert np.array_equal(a["features"][:], b["features"][:])
@@ -140,20 +141,20 @@ def test_features_do_not_depend_on_threads_or_parts(stored, tmp_path, monkeypatc
 
 def test_an_interrupted_making_goes_on(stored, tmp_path, monkeypatch):
     monkeypatch.setattr(making, "_PART_BYTES", 4 * 640 * 16)
-    making.make_vlad(stored, tmp_path / "whole.h5", 5, tick=lambda share: None)
+    making.make_vlad(stored, tmp_path / "whole.h5", 5, progress=no_progress)
 
     def stop(share):
         if share > 0.4:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        making.make_vlad(stored, tmp_path / "bars.h5", 5, tick=stop)
+        making.make_vlad(stored, tmp_path / "bars.h5", 5, progress=stop)
     assert not (tmp_path / "bars.h5").exists()
     described = []
     real = making.dense_sift
     monkeypatch.setattr(making, "dense_sift", lambda X: described.append(len(X)) or real(X))
     monkeypatch.setattr(making, "learn_words", None)
-    making.make_vlad(stored, tmp_path / "bars.h5", 5, tick=lambda share: None)
+    making.make_vlad(stored, tmp_path / "bars.h5", 5, progress=no_progress)
     assert 0 < sum(described) < 40
     assert (tmp_path / "bars.h5").read_bytes() == (tmp_path / "whole.h5").read_bytes()
     assert len(list(tmp_path.iterdir())) == 3
@@ -166,18 +167,18 @@ def test_another_recipe_does_not_go_on(stored, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        making.make_vlad(stored, tmp_path / "bars.h5", 5, tick=stop)
-    making.make_vlad(stored, tmp_path / "bars.h5", 5, seed=1, tick=lambda share: None)
-    making.make_vlad(stored, tmp_path / "fresh.h5", 5, seed=1, tick=lambda share: None)
+        making.make_vlad(stored, tmp_path / "bars.h5", 5, progress=stop)
+    making.make_vlad(stored, tmp_path / "bars.h5", 5, seed=1, progress=no_progress)
+    making.make_vlad(stored, tmp_path / "fresh.h5", 5, seed=1, progress=no_progress)
     assert (tmp_path / "bars.h5").read_bytes() == (tmp_path / "fresh.h5").read_bytes()
 
 
 def test_some_rows_are_drawn_by_seed(stored, tmp_path):
-    making.make_vlad(stored, tmp_path / "some.h5", 3, rows=20, tick=lambda share: None)
+    making.make_vlad(stored, tmp_path / "some.h5", 3, rows=20, progress=no_progress)
     with h5py.File(tmp_path / "some.h5") as file:
         assert file["features"].shape == (20, 384)
     with pytest.raises(InputError, match="--rows 61: there are 60"):
-        making.make_vlad(stored, tmp_path / "more.h5", 3, rows=61, tick=lambda share: None)
+        making.make_vlad(stored, tmp_path / "more.h5", 3, rows=61, progress=no_progress)
 
 
 def test_images_are_made_square_and_grey(rng, tmp_path):
@@ -395,9 +396,9 @@ def test_another_folder_of_the_same_name_is_not_resumed(tmp_path, rng, monkeypat
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        making.make_vlad(one, tmp_path / "x.h5", 5, tick=stop)
-    making.make_vlad(other, tmp_path / "x.h5", 5, tick=lambda share: None)
-    making.make_vlad(other, tmp_path / "fresh.h5", 5, tick=lambda share: None)
+        making.make_vlad(one, tmp_path / "x.h5", 5, progress=stop)
+    making.make_vlad(other, tmp_path / "x.h5", 5, progress=no_progress)
+    making.make_vlad(other, tmp_path / "fresh.h5", 5, progress=no_progress)
     assert (tmp_path / "x.h5").read_bytes() == (tmp_path / "fresh.h5").read_bytes()
 
 

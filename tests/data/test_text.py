@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from cbe_bench.cli import main
 from cbe_bench.core.errors import InputError
+from cbe_bench.core.progress import no_progress
 from cbe_bench.data import catalogue
 from cbe_bench.data.formats import open_features
 from cbe_bench.data.text import build as making
@@ -73,7 +74,7 @@ def test_counts_are_hashed_with_signs(n_features):
 
 
 def test_values_computed_by_hand(tmp_path):
-    making.make_tfidf(stored(tmp_path), tmp_path / "x.h5", 4096, tick=lambda share: None)
+    making.make_tfidf(stored(tmp_path), tmp_path / "x.h5", 4096, progress=no_progress)
     with open_features(tmp_path / "x.h5") as features:
         rows = features.read(np.arange(3))
         assert features.labels().tolist() == [0, 1, 0]
@@ -94,23 +95,23 @@ def test_values_computed_by_hand(tmp_path):
 
 def test_features_do_not_depend_on_blocks_or_rows(tmp_path, monkeypatch):
     texts = stored(tmp_path, [f"{word} and {word}ing no {i}" for i, word in enumerate(["walk", "talk", "cook"] * 5)])
-    making.make_tfidf(texts, tmp_path / "a.h5", 512, tick=lambda share: None)
+    making.make_tfidf(texts, tmp_path / "a.h5", 512, progress=no_progress)
     monkeypatch.setattr(making, "_TEXTS_AT_ONCE", 4)
-    shares = []
-    making.make_tfidf(texts, tmp_path / "b.h5", 512, tick=shares.append)
+    fractions = []
+    making.make_tfidf(texts, tmp_path / "b.h5", 512, progress=fractions.append)
     with open_features(tmp_path / "a.h5") as a, open_features(tmp_path / "b.h5") as b:
         assert np.array_equal(a.read(np.arange(15)), b.read(np.arange(15)))
         identity = a.content_hash()
         assert identity == b.content_hash()
         whole = a.read(np.arange(15))
-    assert shares[-1] == 1
-    making.make_tfidf(texts, tmp_path / "some.h5", 512, rows=6, seed=2, tick=lambda share: None)
+    assert fractions[-1] == 1
+    making.make_tfidf(texts, tmp_path / "some.h5", 512, rows=6, seed=2, progress=no_progress)
     with open_features(tmp_path / "some.h5") as some:
         rows = some.read(np.arange(6))
         assert all((row == whole).all(axis=1).any() for row in rows)
         assert some.content_hash() != identity
     with pytest.raises(InputError, match="text 1 has no n-grams"):
-        making.make_tfidf(stored(tmp_path, ["ab", "<br />"]), tmp_path / "c.h5", 512, tick=lambda share: None)
+        making.make_tfidf(stored(tmp_path, ["ab", "<br />"]), tmp_path / "c.h5", 512, progress=no_progress)
     assert not (tmp_path / "c.h5").exists()
 
 

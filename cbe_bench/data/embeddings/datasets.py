@@ -75,4 +75,4 @@ class EmbeddingSet(FetchedSet):
             "seed": build.seed,
         }
         write_dense(build.out, vectors.values[chosen], recipe, self.provenance(source))
-        build.tick(1.0)
+        build.progress(1.0)

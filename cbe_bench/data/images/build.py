@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 import cbe_bench
 from cbe_bench.core.cache import read_checked, write_checked
 from cbe_bench.core.errors import InputError
+from cbe_bench.core.progress import Progress
 from cbe_bench.data.dataset import choose_rows
 from cbe_bench.data.features import Matrix
 from cbe_bench.data.formats.hdf5_access import create_file, fixed_strings
 from cbe_bench.data.images.dense_sift import DESCRIPTOR, dense_sift
 from cbe_bench.data.images.readers import ImageReader
 from cbe_bench.data.images.vlad import learn_words, vlad
-from cbe_bench.data.view import Tick
 from cbe_bench.kernels.parallel import for_slices, slices
 
 _VERSION = 2
@@ -37,44 +37,44 @@ _IMAGES_FOR_WORDS = 4_000
 
 
 def make_vlad(
-    pictures: ImageReader, path: Path, n_words: int, *, rows: int | None = None, seed: int = 0, tick: Tick
+    images: ImageReader, path: Path, n_words: int, *, rows: int | None = None, seed: int = 0, progress: Progress
 ) -> int:
     """Write the VLAD features of images to `path`; return how many images show nothing and have only zeros.
 
     `rows` takes that many images, drawn by the seed; by default all.
     """
-    chosen = choose_rows(len(pictures.labels), rows, seed)
-    recipe = _recipe(pictures, n_words, chosen, seed)
+    chosen = choose_rows(len(images.labels), rows, seed)
+    recipe = _recipe(images, n_words, chosen, seed)
     part = _Part(path, recipe)
     if part.rows_done is None:
-        words = _words(pictures, chosen, n_words, seed)
-        part.lay_out(words, pictures.labels[chosen], {**pictures.provenance, "classes": list(pictures.classes)})
+        words = _words(images, chosen, n_words, seed)
+        part.lay_out(words, images.labels[chosen], {**images.provenance, "classes": list(images.classes)})
     done, empty = part.rows_done or 0, part.empty_rows
     for some in slices(len(chosen), max(_IMAGES_AT_ONCE, _PART_BYTES // (4 * DESCRIPTOR * n_words))):
         if some.start < done:
             continue
-        empty += _fill(part, pictures, chosen[some], some.start)
+        empty += _fill(part, images, chosen[some], some.start)
         part.note(some.stop, empty)
-        tick(some.stop / len(chosen))
+        progress(some.stop / len(chosen))
     part.finish()
     return empty
 
 
-def _recipe(pictures: ImageReader, n_words: int, chosen: NDArray[np.int64], seed: int) -> dict[str, Any]:
+def _recipe(images: ImageReader, n_words: int, chosen: NDArray[np.int64], seed: int) -> dict[str, Any]:
     """Return all that decides the content of the file; with the hash of the words, its identity."""
     return {
         "version": _VERSION,
-        "side": pictures.side,
+        "side": images.side,
         "words": n_words,
         "seed": seed,
         "rows": len(chosen),
         "n_features": DESCRIPTOR * n_words,
-        "labels": hashlib.sha256(pictures.labels[chosen].tobytes()).hexdigest(),
-        "images": pictures.provenance.get("images_sha256", pictures.provenance.get("source")),
+        "labels": hashlib.sha256(images.labels[chosen].tobytes()).hexdigest(),
+        "images": images.provenance.get("images_sha256", images.provenance.get("source")),
     }
 
 
-def _words(pictures: ImageReader, chosen: NDArray[np.int64], n_words: int, seed: int) -> Matrix:
+def _words(images: ImageReader, chosen: NDArray[np.int64], n_words: int, seed: int) -> Matrix:
     """Learn the visual words from descriptors of images drawn by the seed."""
     rng = np.random.default_rng([seed, n_words])
     count = min(_IMAGES_FOR_WORDS, len(chosen))
@@ -82,7 +82,7 @@ def _words(pictures: ImageReader, chosen: NDArray[np.int64], n_words: int, seed:
     each = -(-_DESCRIPTORS_A_WORD * n_words // count)
     found: list[Matrix] = []
     for part in slices(count, 256):
-        for descriptors in dense_sift(pictures.read(drawn[part])):
+        for descriptors in dense_sift(images.read(drawn[part])):
             shown = descriptors[descriptors.any(axis=1)]
             found.append(shown[rng.permutation(len(shown))[:each]])
     descriptors = np.concatenate(found)
@@ -91,12 +91,12 @@ def _words(pictures: ImageReader, chosen: NDArray[np.int64], n_words: int, seed:
     return learn_words(descriptors, n_words, seed)
 
 
-def _fill(part: "_Part", pictures: ImageReader, rows: NDArray[np.int64], first: int) -> int:
+def _fill(part: "_Part", images: ImageReader, rows: NDArray[np.int64], first: int) -> int:
     """Compute and write some rows; return how many have only zeros."""
     empty: list[int] = []
 
     def describe(some: slice) -> None:
-        features = vlad(dense_sift(pictures.read(rows[some])), part.words)
+        features = vlad(dense_sift(images.read(rows[some])), part.words)
         empty.append(int((~features.any(axis=1)).sum()))
         part.write(features, first + some.start)
 

@@ -93,6 +93,6 @@ def build_vlad(images: Any, n_words: int, build: Build) -> None:
     """Compute the VLAD features of images and write them to a file."""
     from cbe_bench.data.images.build import make_vlad
 
-    empty = make_vlad(images, build.out, n_words, rows=build.rows, seed=build.seed, tick=build.tick)
+    empty = make_vlad(images, build.out, n_words, rows=build.rows, seed=build.seed, progress=build.progress)
     if empty:
         build.say(f"{empty:,} images have no gradients: their rows are zero, and data check names them")

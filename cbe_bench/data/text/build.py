@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.errors import InputError
+from cbe_bench.core.progress import Progress
 from cbe_bench.data.dataset import choose_rows
 from cbe_bench.data.sources.built import built_file
 from cbe_bench.data.text.corpora import StoredTexts
 from cbe_bench.data.text.tfidf import count_ngrams, inverse_frequencies, weigh
-from cbe_bench.data.view import Tick
 from cbe_bench.kernels.parallel import slices
 
 _VERSION = 1
@@ -29,7 +29,7 @@ _COUNTING = 0.9
 
 
 def make_tfidf(
-    texts: StoredTexts, path: Path, n_features: int, *, rows: int | None = None, seed: int = 0, tick: Tick
+    texts: StoredTexts, path: Path, n_features: int, *, rows: int | None = None, seed: int = 0, progress: Progress
 ) -> None:
     """Write the TF-IDF features of texts to `path`; `rows` takes that many texts, drawn by the seed.
 
@@ -50,14 +50,14 @@ def make_tfidf(
         group.attrs["shape"] = (len(chosen), n_features)
         for name, kind in (("data", "<f4"), ("indices", "<i4")):
             group.create_dataset(name, (0,), kind, maxshape=(None,), chunks=(_CHUNK,))
-        begin, frequencies = _write_counts(group, texts, chosen, n_features, tick)
+        begin, frequencies = _write_counts(group, texts, chosen, n_features, progress)
         group["indptr"] = begin
         _weigh_in_place(group, begin, inverse_frequencies(frequencies, len(texts.labels)))
-    tick(1.0)
+    progress(1.0)
 
 
 def _write_counts(
-    group: Any, texts: StoredTexts, chosen: NDArray[np.int64], n_features: int, tick: Tick
+    group: Any, texts: StoredTexts, chosen: NDArray[np.int64], n_features: int, progress: Progress
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Write the counts of some texts; return where each begins, and in how many of all each dimension occurs."""
     lengths: list[NDArray] = []
@@ -74,7 +74,7 @@ def _write_counts(
             first = group[name].shape[0]
             group[name].resize((first + len(values),))
             group[name][first:] = values
-        tick(_COUNTING * some.stop / len(texts.labels))
+        progress(_COUNTING * some.stop / len(texts.labels))
     return np.cumsum(np.concatenate([[0], *lengths]), dtype=np.int64), frequencies
 
 

@@ -70,4 +70,4 @@ class TfidfSet(Dataset):
         from cbe_bench.data.text.build import make_tfidf
 
         texts = StoredTexts(self.texts.stored(build))
-        make_tfidf(texts, build.out, self.dims, rows=build.rows, seed=build.seed, tick=build.tick)
+        make_tfidf(texts, build.out, self.dims, rows=build.rows, seed=build.seed, progress=build.progress)
