@@ -60,6 +60,8 @@ def test_encoders_give_the_same_codes_from_many_python_threads():
 
 
 def test_blas_has_one_thread_within_and_its_own_after_an_error():
+    import faiss  # noqa: F401  brings a BLAS of its own, after others were found
+
     before = blas_threads()
     seen = []
 
