@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from cbe_bench import __version__
+from cbe_bench.cli._output import add_verbosity
 from cbe_bench.core.errors import InputError, did_you_mean
 
 
@@ -22,6 +23,7 @@ class _Verbs(click.Group):
         if name not in self.list_commands(ctx):
             return None
         command: click.Command = importlib.import_module(f"{__name__}.{name}").command
+        add_verbosity(command)
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
@@ -63,7 +65,7 @@ class _Verbs(click.Group):
 @click.command("cbe-bench", cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="cbe-bench")
 def main() -> None:
-    """Binary codes from circulant matrices, and everything one would compare them with.
+    """Binary codes from circulant matrices, measured.
 
     \b
     A first look, in seconds, on synthetic data:
@@ -77,4 +79,8 @@ def main() -> None:
       cbe-bench search codes.cbe.h5 queries.npy -k 10 -o found.npy
     Everything, with a page of figures and a verdict on every claim of the paper:
       cbe-bench reproduce
+
+    Results go to standard output, as a table or as --format says; progress and messages go to standard error, and -q
+    silences them. NO_COLOR=1 prints without colours. Completion of commands and options in bash (zsh and fish
+    likewise): eval "$(_CBE_BENCH_COMPLETE=bash_source cbe-bench)"
     """

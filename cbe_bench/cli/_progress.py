@@ -5,20 +5,18 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
-from rich.table import Table
 
+from cbe_bench.cli._output import verbosity
 from cbe_bench.core.environment import human_bytes, peak_memory
-from cbe_bench.core.report import Report
 from cbe_bench.core.results import FAILED, OK, SKIPPED, TIMEOUT, Row
-from cbe_bench.core.runner import PlannedCell
 
-_BESIDE = ("_paper", "_expected")
-"""Columns that end so belong beside the column they are named after."""
+_LONG_S = 10.0
+"""Before steps that are likely to take longer, a line says how long."""
 
 
 class Progress:
@@ -26,7 +24,8 @@ class Progress:
 
     def __init__(self) -> None:
         self._console = Console(stderr=True, highlight=False, soft_wrap=True)
-        self._live = self._console.is_terminal
+        self._quiet = verbosity() < 0
+        self._live = self._console.is_terminal and not self._quiet
         self._bars = Bars(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -42,6 +41,7 @@ class Progress:
         self._estimate_done = 0.0
         self._created = self._started = time.perf_counter()
         self._cells = self._ended = 0
+        self._noted: set[str] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -61,14 +61,18 @@ class Progress:
 
     def message(self, text: str) -> None:
         """Print a line."""
-        self._console.print(text, markup=False)
+        if not self._quiet:
+            self._console.print(text, markup=False)
 
-    def begin(self, n_cells: int, seconds: float) -> None:
-        """Show the bars for this many cells."""
+    def begin(self, n_cells: int, seconds: float, memory_bytes: int = 0) -> None:
+        """Show the bars for this many cells; a line says how long and how large they are, where that is much."""
         self._cells, self._ended = n_cells, 0
         self._estimate_left, self._estimate_done = seconds, 0.0
         self._started = time.perf_counter()
         self.stop()
+        if n_cells and seconds >= _LONG_S:
+            memory = f", up to {human_bytes(memory_bytes)} of memory" if memory_bytes else ""
+            self.message(f"{n_cells} cells to run: about {duration(seconds)}{memory}")
         if self._live and n_cells:
             self._bars.start()
             self._overall = self._bars.add_task("all cells", total=1.0, note="")
@@ -100,27 +104,9 @@ class Progress:
         self._estimate_step = 0.0
         self.message(f"[{self._ended}/{self._cells}] {line}")
         for note in notes:
-            self.message(f"    note: {note}")
-
-    def show_plan(self, cells: Sequence[PlannedCell], memory_limit: int) -> None:
-        """Print the cells with their estimates."""
-        table = Table("cell", "memory", "time", "state", title="Cells; estimates are rough")
-        for column in table.columns[1:3]:
-            column.justify = "right"
-        for one in cells:
-            cell = one.cell
-            table.add_row(cell.title, human_bytes(cell.memory_bytes), duration(cell.seconds), one.state)
-        console = Console()
-        console.print(table)
-        to_run = [one.cell.seconds for one in cells if one.state == "to run"]
-        console.print(f"{len(to_run)} cells to run, about {duration(sum(to_run))}; limit {human_bytes(memory_limit)}")
-
-    def show_report(self, report: Report) -> None:
-        """Print the tables that belong on the terminal."""
-        self.stop()
-        for table in report.tables:
-            if table.name in report.terminal:
-                show_table(table.frame, table.caption)
+            if note not in self._noted or verbosity() > 0:  # a warning is explained once
+                self.message(f"    note: {note}")
+                self._noted.add(note)
 
     def show_end(self, rows: Sequence[Row], files: Sequence[str]) -> None:
         """Print how the cells ended and which files were written."""
@@ -133,37 +119,6 @@ class Progress:
         if files:
             folder = Path(files[0]).parent
             self.message(f"wrote {folder}/ ({len(files)} files)")
-
-
-def show_table(frame: Any, title: str) -> None:
-    """Print a table with the paper's or the expected value in brackets behind a value."""
-    if not len(frame):
-        return
-    console = Console()
-    shown = [str(name) for name in frame.columns if not str(name).endswith(_BESIDE)]
-    table = Table(*(name.replace("_", " ") for name in shown), title=title)
-    for number, column in enumerate(table.columns):
-        column.no_wrap = True
-        column.justify = "right" if number else "left"
-    for _, line in frame.iterrows():
-        table.add_row(*(_beside(line, name) for name in shown))
-    if not console.is_terminal:  # a file has no width
-        console = Console(width=Console(width=1000).measure(table).maximum)
-    console.print(table)
-
-
-def _beside(line: Any, name: str) -> str:
-    """Write a value with what stands beside it in brackets, where there is something."""
-    others = [line.get(f"{name}{end}") for end in _BESIDE]
-    return _cell(line[name]) + "".join(f" ({_cell(other)})" for other in others if _cell(other))
-
-
-def _cell(value: Any) -> str:
-    if value is None or value != value:
-        return ""
-    if isinstance(value, str):
-        return value
-    return f"{value:,.0f}" if value >= 1e4 or value == int(value) else f"{value:.4g}"
 
 
 def duration(seconds: float) -> str:

@@ -13,6 +13,7 @@ from typing import Self
 from rich.console import Console
 from rich.status import Status
 
+from cbe_bench.cli._output import verbosity
 from cbe_bench.cli._progress import duration
 from cbe_bench.evaluators.suite import Step
 
@@ -26,7 +27,7 @@ class SuiteProgress:
     """Shows which step runs, how each ended, and about how long the rest will take."""
 
     def __init__(self, steps: Sequence[Step], seconds: dict[str, float]) -> None:
-        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._console = Console(stderr=True, highlight=False, soft_wrap=True, quiet=verbosity() < 0)
         self._steps, self._seconds = list(steps), seconds
         self._number = 0
         self._fraction = 0.0

@@ -13,6 +13,7 @@ from cbe_bench.cli._options import (
     scale_option,
     threads_option,
 )
+from cbe_bench.cli._output import format_option
 from cbe_bench.cli.run import run
 
 
@@ -29,8 +30,9 @@ from cbe_bench.cli.run import run
 @rerun_option
 @memory_limit_option
 @threads_option
+@format_option
 def command(data: Path | None, seed: int | None, scale: str, **options: Any) -> None:
-    """Simulate the angle estimate of Section 4 and judge the paper's claims about it.
+    """Simulate angles estimated from codes (Section 4).
 
     The fraction of differing bits of two codes estimates the angle of their vectors. For pairs at known angles (dense,
     sparse, and such as are hard for circulant codes) its mean, variance and tails over many draws are set against

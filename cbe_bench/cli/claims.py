@@ -1,15 +1,20 @@
 """``cbe-bench claims``: what the paper says, and how each of it stands in a folder of results."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from cbe_bench.cli._options import folder_argument, results_folder
+from cbe_bench.cli._options import results_folder
+from cbe_bench.cli._output import JSON, MARKDOWN, TABLE, emit, format_option, say
+
+if TYPE_CHECKING:
+    from cbe_bench.core.claims import Verdict
 
 
 @click.command(name="claims")
-@folder_argument
-@click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON to standard output.")
+@click.argument("which", nargs=-1, metavar="[FOLDER] [ID]...")
+@format_option
 @click.option("--strict", is_flag=True, help="Exit with code 1 if a verdict is not the one that was committed.")
 @click.option(
     "--against",
@@ -17,30 +22,29 @@ from cbe_bench.cli._options import folder_argument, results_folder
     metavar="FILE",
     help="The verdicts --strict compares with; default: results/reference/SCALE/claims.json.",
 )
-def command(folder: Path | None, as_json: bool, strict: bool, against: Path | None) -> None:
-    """Judge every claim of the paper by the results in FOLDER (default: results/quick).
+def command(which: tuple[str, ...], form: str, strict: bool, against: Path | None) -> None:
+    """Judge every claim of the paper by results.
 
-    A claim is reproduced, not reproduced, vacuous (it says nothing that is not trivially true) or not tested. Each is
-    judged by a rule with its thresholds, once for each set of data it was measured on, real data first. Nothing is
-    written.
+    FOLDER has the results; default: results/quick. A claim is reproduced, not reproduced, vacuous (it says nothing that
+    is not trivially true) or not tested. Each is judged by a rule with its thresholds, once for each set of data it was
+    measured on, real data first. With the ID of a claim, such as F-time, its rule and all of its evidence are printed.
+    Nothing is written.
 
     \b
     Examples:
       cbe-bench claims
-      cbe-bench claims results/paper --json
+      cbe-bench claims F-time
+      cbe-bench claims results/paper --format csv
       cbe-bench claims --strict
     """
-    from cbe_bench.cli._tables import show_claims
     from cbe_bench.evaluators.base import judge, load_experiments
-    from cbe_bench.reports.claims_table import CLAIMS_FILE, changes, load_claims, verdicts_json
+    from cbe_bench.reports.claims_table import CLAIMS_FILE, changes, load_claims
 
+    folder, names = _parted(which)
     chosen = results_folder(folder)
     before = load_claims(against or Path("results/reference") / chosen.name / CLAIMS_FILE) if strict else []
     verdicts = judge(load_experiments(chosen))
-    if as_json:
-        click.echo(verdicts_json(verdicts))
-    else:
-        show_claims(verdicts)
+    print_claims([one for one in verdicts if not names or one.claim in names], form, chosen, whole=bool(names))
     if not strict:
         return
     found = changes(before, verdicts)
@@ -48,4 +52,32 @@ def command(folder: Path | None, as_json: bool, strict: bool, against: Path | No
         click.echo(str(change), err=True)
     if any(change.before for change in found):
         raise SystemExit(1)
-    click.echo(f"the {len(before)} verdicts that were committed stand", err=True)
+    say(f"the {len(before)} verdicts that were committed stand")
+
+
+def _parted(which: tuple[str, ...]) -> tuple[Path | None, set[str]]:
+    """Return the folder and the claims that are named; a word that is neither is taken for a folder."""
+    from cbe_bench.core.errors import InputError, did_you_mean
+    from cbe_bench.evaluators.base import all_claims
+
+    known = {claim.id.lower(): claim.id for claim in all_claims()}
+    names = {known[word.lower()] for word in which if word.lower() in known}
+    others = [word for word in which if word.lower() not in known]
+    if len(others) > 1:
+        raise InputError(f"unknown claim {others[1]!r}; {did_you_mean(others[1], known.values())}")
+    return (Path(others[0]) if others else None), names
+
+
+def print_claims(verdicts: "list[Verdict]", form: str, folder: Path, *, whole: bool = False) -> None:
+    """Print verdicts in a format: one screen for people, or all there is about them."""
+    from cbe_bench.cli._claims import show_claim, show_screen
+    from cbe_bench.reports.claims_table import claims_markdown, claims_table, verdicts_json
+
+    if form == JSON:
+        click.echo(verdicts_json(verdicts))
+    elif form == MARKDOWN:
+        click.echo(claims_markdown(verdicts), nl=False)
+    elif form == TABLE:
+        show_claim(verdicts) if whole else show_screen(verdicts, folder)
+    else:
+        emit(claims_table(verdicts), form)

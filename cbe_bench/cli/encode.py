@@ -50,7 +50,9 @@ def command(
     workers: int | None,
     scheduler: str | None,
 ) -> None:
-    """Encode all rows of FILE to packed binary codes, streamed, on all cores, in constant memory.
+    """Encode the rows of FILE to packed binary codes.
+
+    They are streamed, on all cores, in constant memory.
 
     The output holds the codes in the layout of faiss, their ids and the fitted encoder; `cbe-bench search` searches it,
     and h5py reads it. Trained methods train on rows sampled from the whole file. Rows of zeros are skipped and

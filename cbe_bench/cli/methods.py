@@ -2,31 +2,33 @@
 
 import click
 
+from cbe_bench.cli._output import emit, format_option
+
 
 @click.command(name="methods")
 @click.argument("name", required=False)
 @click.option("--dims", default=768, show_default=True, type=click.IntRange(min=1), help="Dimension to estimate for.")
 @click.option("--bits", type=click.IntRange(min=1), help="Code length to estimate for; default: the dimension.")
-def command(name: str | None, dims: int, bits: int | None) -> None:
-    """List the methods, or describe the method NAME: what it does, parameters, cost, memory and what it is good for.
+@format_option
+def command(name: str | None, dims: int, bits: int | None, form: str) -> None:
+    """List the methods, or describe the method NAME.
 
-    Cost is an estimate of the operations to encode a vector, relative to a dense matrix product; `cbe-bench time`
-    measures. Every method also takes center, threshold, pca and precondition.
+    What each does, its parameters, cost and memory, and what it is good for. Cost is an estimate of the operations to
+    encode a vector, relative to a dense matrix product; `cbe-bench time` measures. Every method also takes center,
+    threshold, pca and precondition.
 
     \b
     Examples:
       cbe-bench methods
       cbe-bench methods cbe-opt --dims 1536 --bits 1024
     """
-    from rich.table import Table
+    import pandas as pd
 
-    from cbe_bench.cli._tables import wide_console
     from cbe_bench.core.environment import human_bytes
     from cbe_bench.core.errors import InputError, did_you_mean
     from cbe_bench.vectors.methods import describe_methods
 
     found = {one.name: one for one in describe_methods(dims, bits or dims)}
-    console = wide_console()
     if name is not None:
         if name not in found:
             raise InputError(f"unknown encoder {name!r}; {did_you_mean(name, found)}")
@@ -44,10 +46,10 @@ def command(name: str | None, dims: int, bits: int | None) -> None:
             )
             click.echo(f"  memory:     {human_bytes(one.memory_bytes or 0)} to fit and encode")
         return
-    table = Table("method", "what it is", "trained", "cost", "memory", "good for", show_lines=True)
-    table.title = f"{dims:,} dimensions, {bits or dims:,} bits; cost relative to a dense matrix"
+    lines = []
     for one in found.values():
         cost = "cannot" if one.cost_ratio is None else f"{one.cost_ratio:.3g}"
         memory = "" if one.memory_bytes is None else human_bytes(one.memory_bytes)
-        table.add_row(one.name, one.summary, "yes" if one.trained else "no", cost, memory, one.good_for)
-    console.print(table)
+        lines.append((one.name, one.summary, "yes" if one.trained else "no", cost, memory, one.good_for))
+    table = pd.DataFrame(lines, columns=["method", "what it is", "trained", "cost", "memory", "good for"])
+    emit(table, form, f"{dims:,} dimensions, {bits or dims:,} bits; cost relative to a dense matrix")

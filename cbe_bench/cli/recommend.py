@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from cbe_bench.cli._options import make_folder, metric_option, part_option, seed_option, stoppable, threads_option
+from cbe_bench.cli._output import TABLE, format_option, say
 
 
 @click.command(name="recommend")
@@ -26,6 +27,7 @@ from cbe_bench.cli._options import make_folder, metric_option, part_option, seed
     "-o", "--out", type=click.Path(path_type=Path), help="Folder of the table and figure; default: FILE.recommend."
 )
 @threads_option
+@format_option
 def command(
     file: Path,
     recall: float | None,
@@ -41,12 +43,14 @@ def command(
     part: str | None,
     out: Path | None,
     threads: int | None,
+    form: str,
 ) -> None:
-    """Find out which binary codes to use for the vectors in FILE, on a sample of its rows.
+    """Find out which binary codes to use for FILE.
 
-    Methods and code lengths are tried with Hamming, asymmetric and re-ranked search. Printed are the codes that no
-    others beat, and one sentence that answers the target, with a 95 % interval. Recall falls as a database grows: it
-    is measured on nested samples and extrapolated to all rows. Written are a table and a figure.
+    They are tried on a sample of its rows. Methods and code lengths are tried with Hamming, asymmetric and re-ranked
+    search. Printed are the codes that no others beat, and one sentence that answers the target, with a 95 % interval.
+    Recall falls as a database grows: it is measured on nested samples and extrapolated to all rows. Written are a table
+    and a figure.
 
     \b
     Examples:
@@ -55,6 +59,7 @@ def command(
       cbe-bench recommend mine.npy --bytes 64 --metric l2 --queries asked.npy
     """
     from cbe_bench.cli._progress import Progress
+    from cbe_bench.cli._results import show_tables
     from cbe_bench.cli._rows import warnings_as_lines
     from cbe_bench.core.report import write_report
     from cbe_bench.core.resources import Resources
@@ -83,12 +88,13 @@ def command(
             progress=shown.advance,
         )
         report = recommend_report(found)
-        shown.show_report(report)
+        shown.stop()
+        show_tables(report, form)
         for reason in found.skipped:
             shown.message(f"not tried: {reason}")
         written = write_report(report, out)
-    click.echo(found.answer)
-    click.echo(f"wrote {out}/ ({len(written)} files)", err=True)
+    click.echo(found.answer, err=form != TABLE)
+    say(f"wrote {out}/ ({len(written)} files)")
 
 
 def _lengths(text: str) -> list[int]:

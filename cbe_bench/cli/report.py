@@ -22,7 +22,7 @@ from cbe_bench.cli._options import folder_argument, results_folder
     help="Write no page; bring what stands between <!-- generated: NAME --> and <!-- end --> in FILE up to date.",
 )
 def command(folder: Path | None, out: Path | None, readme: Path | None) -> None:
-    """Write the results in FOLDER as one HTML page that needs nothing else, and as Markdown.
+    """Write results as one HTML page, and as Markdown.
 
     FOLDER has a folder for each experiment, as `cbe-bench run` and `cbe-bench time` write them; default: results/quick,
     or where that is absent the results that came with the suite. The page has a verdict on each claim of the

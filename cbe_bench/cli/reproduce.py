@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cbe_bench.cli._options import make_folder, out_option, scale_option, stoppable
+from cbe_bench.cli._output import emit, format_option, say
 
 if TYPE_CHECKING:
     from cbe_bench.cli._suite import SuiteProgress
@@ -20,8 +21,14 @@ if TYPE_CHECKING:
     help="The folder whose experiments are run; default: configs, or those that come with the suite.",
 )
 @out_option("Where results go, in SCALE/NAME.")
-def command(scale: str, configs: Path | None, out: Path) -> None:
-    """Run all experiments and timings, write the page, and judge every claim of the paper.
+@click.option("--only", multiple=True, metavar="NAME", help="Only this experiment, its data and the page; recurs.")
+@click.option("--dry-run", is_flag=True, help="List the steps with what they took before; run nothing.")
+@click.option("--open", "show_page", is_flag=True, help="Open the page in a browser at the end.")
+@format_option
+def command(
+    scale: str, configs: Path | None, out: Path, only: tuple[str, ...], dry_run: bool, show_page: bool, form: str
+) -> None:
+    """Run everything, write the page, judge every claim.
 
     Real features are built first where they are absent, with as many rows as the scale takes; where images cannot
     be had, experiments that allow it use a synthetic surrogate, the others are left out. An experiment that fails does
@@ -30,23 +37,32 @@ def command(scale: str, configs: Path | None, out: Path) -> None:
     \b
     Examples:
       cbe-bench reproduce --scale smoke
-      cbe-bench reproduce
+      cbe-bench reproduce --only cifar10 --open
+      cbe-bench reproduce --dry-run
     """
+    from cbe_bench.cli._progress import duration
     from cbe_bench.cli._suite import SuiteProgress
     from cbe_bench.core.locks import exclusive
     from cbe_bench.evaluators.suite import SECONDS_FILE, estimates, suite
 
     folder = out / scale
-    steps = suite(_configs(configs), scale, out)
-    make_folder(folder)
+    steps = suite(_chosen(_configs(configs), only), scale, out)
     seconds = estimates(steps, folder / SECONDS_FILE, Path("results/reference") / scale / SECONDS_FILE)
+    if dry_run:
+        _show_steps(steps, seconds, form)
+        return
+    make_folder(folder)
+    say(f"{len(steps)} steps: about {duration(sum(seconds.values()))} where nothing is done yet; results in {folder}")
     with (
         SuiteProgress(steps, seconds) as progress,
         exclusive(folder, progress.message) as handle,
         stoppable(progress.message),
     ):
         failed = [step for step in steps if not _run(step, folder, handle, progress)]
-    _show_claims(folder)
+    _show_claims(folder, form)
+    page = folder / "index.html"
+    if show_page and page.is_file():
+        click.launch(str(page))
     if failed:
         click.echo(f"failed: {', '.join(step.name for step in failed)}; the same command tries again", err=True)
         raise SystemExit(1)
@@ -61,6 +77,29 @@ def _configs(chosen: Path | None) -> list[Path]:
     if not found:
         raise InputError(f"{chosen or 'configs'}: no configurations (*.yaml) there")
     return found
+
+
+def _chosen(paths: list[Path], only: tuple[str, ...]) -> list[Path]:
+    from cbe_bench.core.errors import InputError, did_you_mean
+
+    names = [path.stem for path in paths]
+    for name in only:
+        if name not in names:
+            raise InputError(f"--only {name}: no such experiment; {did_you_mean(name, names)}")
+    return [path for path in paths if not only or path.stem in only]
+
+
+def _show_steps(steps: "list[Step]", seconds: dict[str, float], form: str) -> None:
+    import pandas as pd
+
+    from cbe_bench.cli._progress import duration
+
+    lines = [
+        {"step": step.name, "seconds": seconds[step.name], "lacks": step.missing(), "command": step.command}
+        for step in steps
+    ]
+    emit(pd.DataFrame(lines), form)
+    say(f"{len(steps)} steps: about {duration(sum(seconds.values()))} where nothing is done yet")
 
 
 def _run(step: "Step", folder: Path, handle: int, progress: "SuiteProgress") -> bool:
@@ -94,11 +133,11 @@ def _write_claims(folder: Path) -> None:
     write_claims(judge(load_experiments(folder)), folder)
 
 
-def _show_claims(folder: Path) -> None:
-    from cbe_bench.cli._tables import show_claims
+def _show_claims(folder: Path, form: str) -> None:
+    from cbe_bench.cli.claims import print_claims
     from cbe_bench.reports.claims_table import CLAIMS_FILE, load_claims
 
-    show_claims(load_claims(folder / CLAIMS_FILE))
+    print_claims(load_claims(folder / CLAIMS_FILE), form, folder)
     page = folder / "index.html"
     if page.is_file():
-        click.echo(f"the page: {page}")
+        say(f"the page: {page}")

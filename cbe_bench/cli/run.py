@@ -14,6 +14,7 @@ from cbe_bench.cli._options import (
     stoppable,
     threads_option,
 )
+from cbe_bench.cli._output import TABLE, format_option
 
 
 @click.command(name="run")
@@ -37,6 +38,7 @@ from cbe_bench.cli._options import (
     help="Give up a cell after this long.",
 )
 @threads_option
+@format_option
 def command(
     config: Path,
     scale: str,
@@ -47,19 +49,21 @@ def command(
     memory_limit: int | None,
     timeout: float | None,
     threads: int | None,
+    form: str,
 ) -> None:
-    """Run the experiment that CONFIG describes; write its rows, tables and figures.
+    """Run an experiment; write rows, tables and figures.
 
-    CONFIG is a file, or the name of a configuration that comes with the suite. Where methods are to have equal time,
-    the code length each encodes in the time of a reference is measured first. A row is written as each cell ends. Stop
+    CONFIG is a file, or the name of a configuration that comes with the suite (`cbe-bench configs`). Where methods are
+    to have equal time, the code length each encodes in the time of a reference is measured first. A row is written as
+    each cell ends. Stop
     with Ctrl-C whenever you like: the same command resumes.
 
     \b
     Examples:
-      cbe-bench run configs/flickr.yaml --scale smoke
+      cbe-bench run flickr --scale smoke
       cbe-bench run flickr --dry-run
       cbe-bench run configs/flickr.yaml --set 'seeds=[0]' --set 'encoders=[cbe-rand, lsh]'
-      cbe-bench run configs/flickr.yaml --set data.file=mine.npy
+      cbe-bench run flickr --set data.file=mine.npy
     """
     run(
         config,
@@ -72,6 +76,7 @@ def command(
         memory_limit=memory_limit,
         timeout=timeout,
         threads=threads,
+        form=form,
     )
 
 
@@ -87,15 +92,14 @@ def run(
     dry_run: bool = False,
     timeout: float | None = None,
     threads: int | None = None,
-    as_json: bool = False,
+    form: str = TABLE,
 ) -> None:
     """Run an experiment with progress and results in the terminal; exit with code 1 if a cell failed."""
     from cbe_bench.cli._progress import Progress
-    from cbe_bench.cli._tables import show_verdicts
+    from cbe_bench.cli._results import show_plan, show_results
     from cbe_bench.core.resources import Resources
     from cbe_bench.core.results import FAILED, TIMEOUT
     from cbe_bench.core.runner import plan
-    from cbe_bench.evaluators.base import judge
     from cbe_bench.evaluators.configs import load_config
     from cbe_bench.evaluators.run import job_of, opened, run_experiment
 
@@ -105,19 +109,16 @@ def run(
         job = job_of(experiment, scale, out, typed, rerun=rerun, timeout=timeout)
         progress.message(experiment.headline)
         if dry_run:
-            progress.show_plan(plan(experiment, job), resources.memory_limit)
+            show_plan(plan(experiment, job), resources.memory_limit, form)
             return
         make_folder(job.folder)
         with stoppable(progress.message):
             outcome = run_experiment(experiment, job, progress)
         rows = outcome.results.rows
-        if as_json:
-            import json
-
-            click.echo(json.dumps([row.to_json() for row in rows], indent=1))
-        else:
-            progress.show_report(outcome.report)
-            show_verdicts(judge([outcome.results]))
+        progress.stop()
+        show_results(outcome.results, outcome.report, form)
+        for note in outcome.report.notes:
+            progress.message(note)
         progress.show_end(rows, outcome.files)
     if any(row.status in (FAILED, TIMEOUT) for row in rows):
         raise SystemExit(1)

@@ -31,10 +31,11 @@ def command(
     workers: int | None,
     scheduler: str | None,
 ) -> None:
-    """Find the nearest codes in CODES, written by `cbe-bench encode`, of each row of QUERIES, exactly.
+    """Find the nearest codes of queries, exactly.
 
-    The codes are read in blocks: memory does not grow with their number. With --rerank, the nearest codes are only
-    candidates, ranked by the exact distances of the vectors they were made from.
+    CODES is a file that `cbe-bench encode` wrote, QUERIES a file of vectors. The codes are read in blocks: memory does
+    not grow with their number. With --rerank, the nearest codes are only candidates, ranked by the exact distances of
+    the vectors they were made from.
 
     \b
     Examples:

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from cbe_bench.cli._options import command_line, memory_limit_option, out_option, rerun_option, scale_option
+from cbe_bench.cli._output import format_option
 from cbe_bench.cli.run import run
 
 
@@ -18,7 +19,7 @@ from cbe_bench.cli.run import run
     "--device", help="Time on this device as well: gpu, cuda, cuda:1, cupy, jax, ...; copying is timed apart."
 )
 @click.option("--budget", type=click.FloatRange(min=0, min_open=True), help="Seconds to sample a cell; default: 10.")
-@click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON to standard output instead of tables.")
+@format_option
 @rerun_option
 @memory_limit_option
 @scale_option("Where results go within --out.")
@@ -32,14 +33,16 @@ def command(
     threads: int | None,
     device: str | None,
     budget: float | None,
-    as_json: bool,
+    form: str,
     rerun: str | None,
     memory_limit: int | None,
     scale: str,
     out: Path,
     name: str,
 ) -> None:
-    """Time encoding and set it beside Table 2 of the paper; fit how it grows, as in Table 1.
+    """Time encoding, beside Table 2 of the paper.
+
+    How time and memory grow is fitted as in Table 1.
 
     Timed are projection, sign and packing of vectors in memory, on pinned cores. Drawing the parameters, and the FFT
     plans and tables the first call builds, are timed apart. Methods of one dimension are interleaved, so that ratios
@@ -76,5 +79,5 @@ def command(
         out=out,
         rerun=rerun,
         memory_limit=memory_limit,
-        as_json=as_json,
+        form=form,
     )

@@ -35,6 +35,18 @@ class Estimate(NamedTuple):
     high: float = math.nan
 
 
+class Evidence(NamedTuple):
+    """One of the values a rule looked at: what was compared, at which code length."""
+
+    subject: str
+    n_bits: int
+    value: float
+    low: float
+    high: float
+    holds: bool | None
+    """Whether it is as claimed; None where it does not count, as where recall is saturated."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
     """How a claim stands on one set of data: the outcome, the value that decided, and what was found."""
@@ -56,6 +68,25 @@ class Verdict:
     experiment: str
     where: str
     """Where in the paper the claim stands."""
+    least: float = math.nan
+    """The value that the claim needs at least; NaN where the rule has no such bound on the value."""
+    most: float = math.nan
+    """The value that the claim needs at most; NaN where the rule has no such bound on the value."""
+    evidence: tuple[Evidence, ...] = ()
+    """Every value the rule looked at, where these make a table."""
+
+    @property
+    def near_threshold(self) -> bool:
+        """Whether a bound lies within the interval of the value; a range that the value is an end of is none."""
+        is_interval = self.low < self.value < self.high
+        return is_interval and any(self.low < bound < self.high for bound in (self.least, self.most))
+
+    @property
+    def decisive(self) -> Evidence | None:
+        """What refutes the claim where its value does not: the first evidence that fails."""
+        agrees = not self.value < self.least and not self.value > self.most
+        failing = [one for one in self.evidence if one.holds is False]
+        return failing[0] if self.outcome == NOT_REPRODUCED and agrees and failing else None
 
 
 @dataclass(frozen=True)
@@ -64,6 +95,7 @@ class Part:
 
     holds: bool | None
     found: str
+    evidence: tuple[Evidence, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,13 +113,24 @@ class Claim:
     """Why it is not tested, where there are no rows for it."""
     judge: Callable[["Claim", Sequence[Results]], list[Verdict]]
     """Judge the claim by the results of some experiments of its kind: one verdict for each set of data."""
+    region: tuple[float, float] = (math.nan, math.nan)
+    """The least and the largest value that agree with it; NaN where the rule does not bound the value on that side."""
     order: float = 0.0
     """Its place in the list of claims, which follows the paper."""
 
     def verdict(
-        self, outcome: str, estimate: Estimate, found: str, source: Source, *, statement: str = "", rule: str = ""
+        self,
+        outcome: str,
+        estimate: Estimate,
+        found: str,
+        source: Source,
+        *,
+        statement: str = "",
+        rule: str = "",
+        region: tuple[float, float] | None = None,
+        evidence: Sequence[Evidence] = (),
     ) -> Verdict:
-        """Return a verdict; statement and rule are those of the claim unless only one side of it is judged.
+        """Return a verdict; statement, rule and region are those of the claim unless only one side of it is judged.
 
         Parameters
         ----------
@@ -101,11 +144,16 @@ class Claim:
             The data, its kind and the names of the experiments.
         statement, rule : str
             Given where they differ from those of the claim.
+        region : pair of float, optional
+            Given where it differs from that of the claim.
+        evidence : sequence of Evidence
+            What the verdict rests on.
 
         Returns
         -------
         Verdict
         """
+        least, most = self.region if region is None else region
         return Verdict(
             claim=self.id,
             statement=statement or self.statement,
@@ -116,9 +164,18 @@ class Claim:
             rule=rule or self.rule,
             **source._asdict(),
             where=self.where,
+            least=least,
+            most=most,
+            evidence=tuple(evidence),
         )
 
-    def conclude(self, parts: Sequence[Part], source: Source, estimate: Estimate) -> Verdict:
+    def conclude(
+        self,
+        parts: Sequence[Part],
+        source: Source,
+        estimate: Estimate,
+        region: tuple[float, float] | None = None,
+    ) -> Verdict:
         """Return the verdict of several parts: all must hold, and one that fails refutes the claim.
 
         Parameters
@@ -129,6 +186,8 @@ class Claim:
             The data, its kind and the names of the experiments.
         estimate : Estimate
             The measured value and its interval.
+        region : pair of float, optional
+            Given where it differs from that of the claim.
 
         Returns
         -------
@@ -138,7 +197,9 @@ class Claim:
         holds = [part.holds for part in parts]
         outcome = NOT_REPRODUCED if False in holds else NOT_TESTED if None in holds or not holds else REPRODUCED
         marks = {True: "", False: "fails: ", None: "not measured: "}
-        return self.verdict(outcome, estimate, "; ".join(marks[part.holds] + part.found for part in parts), source)
+        found = "; ".join(marks[part.holds] + part.found for part in parts)
+        evidence = [one for part in parts for one in part.evidence]
+        return self.verdict(outcome, estimate, found, source, region=region, evidence=evidence)
 
     def verdicts(self, results: Sequence[Results]) -> list[Verdict]:
         """Judge the claim: the verdicts in the order of the weight of their data, or that it was not tested."""

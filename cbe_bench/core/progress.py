@@ -17,7 +17,7 @@ class Reporter(Protocol):
     def message(self, text: str) -> None:
         """Take a line for the user."""
 
-    def begin(self, n_cells: int, seconds: float) -> None:
+    def begin(self, n_cells: int, seconds: float, memory_bytes: int = 0) -> None:
         """Take how many cells are to run, and an estimate of their seconds.
 
         Parameters
@@ -26,6 +26,8 @@ class Reporter(Protocol):
             How many cells are to run.
         seconds : float
             The estimate of their time.
+        memory_bytes : int
+            The estimate of the memory of the largest of them.
         """
 
     def step(self, what: str, seconds: float) -> None:
@@ -60,7 +62,7 @@ class Silent:
     def message(self, text: str) -> None:
         """Take a line."""
 
-    def begin(self, n_cells: int, seconds: float) -> None:
+    def begin(self, n_cells: int, seconds: float, memory_bytes: int = 0) -> None:
         """Take how many cells are to run."""
 
     def step(self, what: str, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Tables and figures of an experiment as objects, and written to files: CSV, PNG and PDF, whole or not at all."""
+"""Tables and figures of an experiment as objects, and written to files: CSV, PNG, PDF and SVG, whole or not at all."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,6 +24,10 @@ class Table:
     shown: bool = True
     """Whether the page shows it; where not, it is linked."""
     digits: int = 5
+    keys: int = 1
+    """How many of its first columns say what a line is about."""
+    written: bool = True
+    """Whether it has a file; one that only arranges the values of another has none."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,8 @@ class Figure:
     folded: bool = False
     table: str = ""
     """The table with its numbers, where that has another name."""
+    inline: bool = True
+    """Whether the page shows it; where not, it is linked."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,8 @@ class Report:
     figures: tuple[Figure, ...] = ()
     terminal: tuple[str, ...] = ()
     """Tables that are printed when the experiment ends."""
+    notes: tuple[str, ...] = ()
+    """What a reader of them has to know."""
 
     def table(self, name: str) -> "pd.DataFrame | None":
         """Return a table by its name; None where the rows do not suffice for it."""
@@ -65,9 +73,9 @@ def write_report(report: Report, folder: Path) -> list[str]:
     Returns
     -------
     list of str
-        One CSV per table; a PNG and a PDF per figure, unless there is nothing to draw.
+        The names of the files.
     """
-    written = [save_table(table.frame, folder / table.name, table.digits) for table in report.tables]
+    written = [save_table(table.frame, folder / table.name, table.digits) for table in report.tables if table.written]
     for figure in report.figures:
         drawing = figure.draw()
         if drawing is not None:
@@ -99,27 +107,30 @@ def save_table(table: "pd.DataFrame", path: Path, digits: int = 5) -> str:
 
 
 def save_figure(figure: "Drawing", path: Path) -> list[str]:
-    """Write a figure as PNG and PDF; return the names of the files.
+    """Write a figure as PNG, PDF and SVG; return the names of the files.
 
     Parameters
     ----------
     figure : matplotlib Figure
         Its layout is frozen after the first file.
     path : Path
-        The file; its suffix becomes ``.png`` and ``.pdf``.
+        The file; its suffix becomes ``.png``, ``.pdf`` and ``.svg``.
 
     Returns
     -------
     list of str
-        The names of both files.
+        The names of the files.
     """
     from cbe_bench.core.style import drawing_style
+    from cbe_bench.core.svg import compact
 
     written = []
-    for suffix, metadata in ((".png", {"Software": None}), (".pdf", {"CreationDate": None})):
+    for suffix, metadata in ((".png", {"Software": None}), (".pdf", {"CreationDate": None}), (".svg", {"Date": None})):
         target = path.with_suffix(suffix)
         with whole_file(target) as temporary, drawing_style():
             figure.savefig(temporary, metadata=metadata)
+            if suffix == ".svg":
+                temporary.write_text(compact(temporary.read_text(encoding="utf-8")), encoding="utf-8")
         figure.set_layout_engine("none")  # laid out once, for the first of the files
         written.append(str(target))
     return written

@@ -230,7 +230,8 @@ def _run_pending(workload: Workload, job: Job, pending: Sequence[Cell], reporter
     """Yield the row of each cell as it ends."""
     limit = job.resources.memory_limit
     fitting = [cell for cell in pending if not cell.excess(limit)]
-    reporter.begin(len(pending), sum(cell.seconds for cell in fitting))
+    largest = max((cell.memory_bytes for cell in fitting), default=0)
+    reporter.begin(len(pending), sum(cell.seconds for cell in fitting), largest)
     for _, members in groupby(pending, key=lambda cell: cell.group):
         cells = list(members)
         mine = [cell for cell in cells if not cell.excess(limit)]

@@ -1,7 +1,12 @@
 """The style of all figures: fonts fit for a paper, and the colour and dash of each method."""
 
+import textwrap
 from contextlib import AbstractContextManager
 from itertools import cycle
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _STYLE = {
     "font.family": "serif",
@@ -17,7 +22,11 @@ _STYLE = {
     "grid.alpha": 0.3,
     "grid.linewidth": 0.5,
     "lines.linewidth": 1.4,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
     "pdf.fonttype": 42,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "cbe-bench",
     "savefig.dpi": 200,
 }
 
@@ -25,7 +34,7 @@ _LINES = {
     "cbe-rand": ("#0072B2", "--"),
     "cbe-opt": ("#0072B2", "-"),
     "cbe-orth": ("#56B4E9", "-."),
-    "lsh": ("#B8B8B8", "-"),
+    "lsh": ("#8A8A8A", "-"),
     "bilinear-rand": ("#D55E00", "--"),
     "bilinear-opt": ("#D55E00", "-"),
     "hd3": ("#009E73", "-."),
@@ -53,6 +62,36 @@ def line_styles(encoders: list[str]) -> dict[str, tuple[str, str]]:
     """Return colour and dash of each encoder."""
     others = cycle(_OTHER_LINES)
     return {encoder: _LINES.get(encoder) or next(others) for encoder in encoders}
+
+
+_TITLE_SIZE, _SUBTITLE_SIZE = 10.5, 8.0
+_CHARACTERS = 14.5
+"""Characters of a title for each inch of a figure."""
+
+
+def entitle(figure: "Figure", title: str, subtitle: str) -> None:
+    """Write what a figure shows above it, and below that, smaller, the data and their size.
+
+    Parameters
+    ----------
+    figure : matplotlib Figure
+        Changed in place.
+    title : str
+        What it shows, wrapped to its width.
+    subtitle : str
+        The data and their size.
+    """
+    from matplotlib.text import Annotation
+
+    inches = figure.get_size_inches()[0]
+    lines = textwrap.wrap(title, int(_CHARACTERS * inches))
+    below = textwrap.wrap(subtitle, int(_CHARACTERS * inches * _TITLE_SIZE / _SUBTITLE_SIZE))
+    text = "\n".join([*lines, *[" "] * len(below)])
+    heading = figure.suptitle(text, x=0.01, ha="left", fontsize=_TITLE_SIZE, linespacing=1.15, parse_math=False)
+    small: dict[str, Any] = {"fontsize": _SUBTITLE_SIZE, "color": "0.35", "ha": "left", "va": "bottom"}
+    under = Annotation("\n".join(below), (0, 0), xycoords=heading, annotation_clip=False, parse_math=False, **small)
+    under.set_in_layout(False)
+    figure.add_artist(under)
 
 
 def plain(text: str) -> str:

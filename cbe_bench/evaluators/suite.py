@@ -5,6 +5,7 @@ each resumes when it is started again.
 """
 
 import json
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,11 @@ class Step:
     """A file without which it cannot run."""
     optional: bool = False
     """Whether the suite continues without it: images that cannot be had."""
+
+    @property
+    def command(self) -> str:
+        """What a person types for it."""
+        return shlex.join(("cbe-bench", *self.arguments))
 
     def missing(self) -> str:
         """Say what the step lacks; an empty string where it can run."""

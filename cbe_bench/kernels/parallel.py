@@ -5,12 +5,13 @@ shape on one thread always adds in the same order, makes results independent of 
 """
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, lru_cache
 
 from threadpoolctl import ThreadpoolController
 
@@ -65,8 +66,13 @@ def pinned(count: int) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-@cache
 def _controller() -> ThreadpoolController:
+    """Return what controls the threads of all libraries; an import may have loaded another since the last call."""
+    return _controller_after(len(sys.modules))
+
+
+@lru_cache(maxsize=1)
+def _controller_after(n_modules: int) -> ThreadpoolController:
     return ThreadpoolController()
 
 

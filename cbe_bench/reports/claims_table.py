@@ -10,30 +10,63 @@ from typing import Any
 import pandas as pd
 
 from cbe_bench.core.cache import whole_file
-from cbe_bench.core.claims import OUTCOMES, Verdict
+from cbe_bench.core.claims import OUTCOMES, Evidence, Verdict
 from cbe_bench.core.errors import InputError, first_line
 from cbe_bench.core.report import save_table
 
 CLAIMS_FILE = "claims.json"
 
 
-def measured(verdict: Verdict) -> str:
-    """Write the value of a verdict with its interval and what it is; nothing where there is none."""
+def measured(verdict: Verdict, *, named: bool = True, digits: int = 3) -> str:
+    """Format the value of a verdict with its interval and, if `named`, what it is.
+
+    Parameters
+    ----------
+    verdict : Verdict
+        What was found.
+    named : bool
+        Whether to add its measure.
+    digits : int
+        Significant digits.
+
+    Returns
+    -------
+    str
+        Empty if there is no value.
+    """
     if math.isnan(verdict.value):
         return ""
     ends = (verdict.low, verdict.high)
     known = all(map(math.isfinite, ends)) and ends != (verdict.value, verdict.value)
-    interval = f" [{_number(ends[0])}, {_number(ends[1])}]" if known else ""
-    return f"{_number(verdict.value)}{interval} {verdict.measure}".strip()
+    interval = f" [{_number(ends[0], digits)}, {_number(ends[1], digits)}]" if known else ""
+    return f"{_number(verdict.value, digits)}{interval} {verdict.measure if named else ''}".strip()
 
 
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+def region(verdict: Verdict) -> str:
+    """Write which values agree with the claim; nothing where its rule does not bound the value."""
+    least, most = (None if math.isnan(bound) else _number(bound) for bound in (verdict.least, verdict.most))
+    if least and most:
+        return f"{least} to {most}"
+    return f"≥ {least}" if least else f"≤ {most}" if most else ""
+
+
+def evidence_table(verdict: Verdict) -> pd.DataFrame:
+    """Return the evidence of a verdict as comparisons x code lengths; * marks what fails, ~ what does not count."""
+    found: dict[str, dict[str, str]] = {}
+    for one in sorted(verdict.evidence, key=lambda one: one.n_bits):
+        mark = {True: "", False: " *", None: " ~"}[one.holds]
+        found.setdefault(one.subject, {})[f"{one.n_bits:,}"] = f"{_number(one.value)}{mark}"
+    return pd.DataFrame([{"compared": subject, **cells} for subject, cells in found.items()]).fillna("")
+
+
+def _number(value: float, digits: int = 3) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.{digits}g}"
 
 
 def claims_table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
     """Return verdicts as a table, one line each."""
-    return pd.DataFrame([asdict(verdict) for verdict in verdicts], columns=[field.name for field in fields(Verdict)])
+    names = [field.name for field in fields(Verdict) if field.name != "evidence"]
+    return pd.DataFrame([asdict(verdict) for verdict in verdicts], columns=names)
 
 
 def claims_markdown(verdicts: Sequence[Verdict]) -> str:
@@ -94,7 +127,8 @@ def load_claims(path: Path) -> list[Verdict]:
 
 
 def _with_numbers(plain: dict[str, Any]) -> dict[str, Any]:
-    return {key: math.nan if value is None else value for key, value in plain.items()}
+    found = {key: math.nan if value is None else value for key, value in plain.items()}
+    return found | {"evidence": tuple(Evidence(*one) for one in plain.get("evidence", ()))}
 
 
 @dataclass(frozen=True)

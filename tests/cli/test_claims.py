@@ -1,18 +1,29 @@
 """The claims and compare verbs, through their real command lines."""
 
+import io
 import json
 import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
 from cbe_bench.cli import main
-from cbe_bench.core.claims import NOT_REPRODUCED, NOT_TESTED, REPRODUCED, Claim, Estimate, Source
+from cbe_bench.core.claims import NOT_REPRODUCED, NOT_TESTED, REPRODUCED, Claim, Estimate, Evidence, Source
 from cbe_bench.core.errors import InputError
 from cbe_bench.evaluators.base import all_claims, judge, load_experiments
-from cbe_bench.reports.claims_table import changes, claims_markdown, load_claims, verdicts_json, write_claims
+from cbe_bench.reports.claims_table import (
+    changes,
+    claims_markdown,
+    evidence_table,
+    load_claims,
+    verdicts_json,
+    write_claims,
+)
 
 
 def invoke(*args, code=0):
@@ -93,7 +104,8 @@ def test_compare_finds_no_change_with_itself_and_one_that_was_made(results, tmp_
     shutil.copytree(results, other)
     same = json.loads(invoke("compare", results, other, "--json").stdout)
     assert same["changed"] == same["only_first"] == same["only_second"] == []
-    assert same["compared"] > 8
+    assert same["compared"] == 8, "raw times are not compared unless that is asked for"
+    assert json.loads(invoke("compare", results, other, "--metric", "us per", "--json").stdout)["compared"] == 6
     rows_file = other / "flickr" / "rows.jsonl"
     rows = [json.loads(line) for line in rows_file.read_text().splitlines()]
     for row in rows:
@@ -101,12 +113,42 @@ def test_compare_finds_no_change_with_itself_and_one_that_was_made(results, tmp_
             row["recall"] = [0.0] * len(row["recall"])
     rows_file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     shutil.rmtree(other / "time")
-    found = json.loads(invoke("compare", results, other, "--json").stdout)
+    found = json.loads(invoke("compare", results, other, "--metric", "all", "--json").stdout)
+    invoke("compare", results, other, "--fail-on-change", code=1)
     assert {one["experiment"] for one in found["changed"]} == {"flickr"}
     assert all("lsh" in one["subject"] and "recall" in one["metric"] for one in found["changed"])
     assert len(found["only_first"]) == 6
-    shown = invoke("compare", results / "flickr", other / "flickr").stdout
-    assert "changed beyond noise" in shown and "lsh" in shown
+    shown = invoke("compare", results / "flickr", other / "flickr", "--limit", 1)
+    assert shown.stdout.count("lsh") == 1 and "changed beyond noise" in shown.stderr
+    assert not invoke("compare", results / "flickr", other / "flickr", "-q").stderr
+
+
+def test_one_claim_is_told_whole_and_formats_agree(results):
+    told = invoke("claims", results, "f-bits-lsh").stdout
+    assert "rule: cbe-rand is within 1.5 points" in told
+    decided = Evidence("cbe-rand - lsh", 64, 0.5, 0.25, 0.75, False)
+    failing = replace(a_verdict(NOT_REPRODUCED), evidence=(decided,), least=1.0)
+    assert failing.decisive is decided and evidence_table(failing).to_dict("records") == [
+        {"compared": "cbe-rand - lsh", "64": "0.5 *"}
+    ]
+    table = pd.read_csv(io.StringIO(invoke("claims", results, "--format", "csv").stdout))
+    assert list(table["claim"]) == [one["claim"] for one in json.loads(invoke("claims", results, "--json").stdout)]
+    assert invoke("claims", results, "--format", "md").stdout.startswith("| claim |")
+    assert len(invoke("claims", results).stdout.splitlines()) < len(all_claims()) + 10, "one screen"
+
+
+def test_a_result_is_shown_by_name_in_every_format(results, monkeypatch, tmp_path):
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "quick").symlink_to(results)
+    monkeypatch.chdir(tmp_path)
+    shown = invoke("show", "flickr")
+    assert "k=32" in shown.stdout and "lsh" in shown.stdout and "made by" in shown.stderr
+    rows = json.loads(invoke("show", "flickr", "--json").stdout)
+    assert len(rows) == 8
+    table = pd.read_csv(io.StringIO(invoke("show", "flickr", "--format", "csv").stdout))
+    mean = np.mean([row["recall"][-1] for row in rows if (row["encoder"], row["n_bits"]) == ("lsh", 32)])
+    assert table.set_index("encoder").loc["lsh", "k=32"] == pytest.approx(mean)
+    assert "did you mean 'flickr'" in invoke("show", "flikr", code=2).output
 
 
 def test_compare_of_what_is_no_folder_of_results(results, tmp_path):

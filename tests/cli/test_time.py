@@ -33,8 +33,7 @@ def test_times_end_in_rows_tables_and_a_figure(tmp_path):
         "times.csv",
         "table1.csv",
         "table2.csv",
-        "growth.png",
-        "growth.pdf",
+        *(f"{name}.{suffix}" for name in ("growth", "speedup") for suffix in ("png", "pdf", "svg")),
     }
     rows = rows_of(folder / "rows.jsonl")
     assert len(rows) == 15

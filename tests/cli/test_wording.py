@@ -21,6 +21,7 @@ def lay_out_files() -> None:
     np.save("rows.npy", X)
     X[12, 3] = np.nan
     np.save("nan.npy", X)
+    Path("reference").mkdir()
     Path("cut.npy").write_bytes(Path("rows.npy").read_bytes()[:200])
     Path("note.txt").write_text("not features\n")
     Path("broken.yaml").write_text("title: [\n")

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from retrieval_toys import equal_time_row, recall_row, results
 
+from cbe_bench.core.statistics import difference_error
 from cbe_bench.evaluators.retrieval.experiment import RetrievalExperiment
 from cbe_bench.evaluators.retrieval.figures import recall_figure, retrieval_report
+from cbe_bench.evaluators.retrieval.frontier import differences_table, frontier_finding, frontier_table
 from cbe_bench.evaluators.retrieval.rows import RetrievalRow
 from cbe_bench.evaluators.retrieval.sweep_figure import sweep_figure
 from cbe_bench.evaluators.retrieval.tables import (
@@ -74,11 +76,30 @@ def test_equal_time_table_has_the_recall_at_the_length_found():
 
 def test_report_of_a_figure(tmp_path):
     report = retrieval_report(results(figure_rows(), fixed=["time", "bits"]))
-    assert [table.name for table in report.tables] == ["equal-time", "table", "recall"]
-    assert [figure.name for figure in report.figures] == ["recall", "recall-asymmetric"]
-    drawn = report.figures[0].draw()
+    names = ["equal-time", "lengths", "frontier", "differences", "table", "recall"]
+    assert [table.name for table in report.tables] == names
+    assert [figure.name for figure in report.figures] == ["frontier", "differences", "recall", "recall-asymmetric"]
+    assert all(figure.draw() is not None for figure in report.figures[:2])
+    drawn = report.figures[2].draw()
     assert len(drawn.axes) == 4
     assert all(len(axis.lines) == 2 for axis in drawn.axes), "both methods at equal time, and at equal length"
+
+
+def test_frontier_and_differences_by_hand():
+    recalls = {"cbe-rand": (50, 54), "lsh": (49, 51), "hd3": (60, 60)}
+    rows = [recall_row(name, 100, value, seed) for name, found in recalls.items() for seed, value in enumerate(found)]
+    rows += [equal_time_row(name, 100, 16, ratio) for name, ratio in (("cbe-rand", 1.0), ("lsh", 30.0))]
+    table = frontier_table(rows).set_index("encoder")
+    us = rows[-1].reference_us_per_vector
+    assert list(table.index) == ["cbe-rand", "lsh"], "what was not timed is left out"
+    assert table.loc["lsh", "encode_us_per_vector"] == pytest.approx(30 * us)
+    assert table.loc["cbe-rand", "recall"] == pytest.approx(0.52)
+    assert table.loc["lsh", "bytes"] == 13
+    less = differences_table(rows, [100]).set_index("encoder")
+    assert less["difference_points"].to_dict() == pytest.approx({"cbe-rand": 2.0, "hd3": 10.0})
+    half = 100 * difference_error([[value / 100 for value in found] for found in recalls.values()])
+    assert less.loc["hd3", "high"] - 10 == pytest.approx(half)
+    assert "lsh takes 30 times as long" in frontier_finding(table.reset_index())
 
 
 def test_rows_of_panels_that_have_nothing_are_left_out():
@@ -131,7 +152,7 @@ def test_a_sweep_to_infinity_and_one_with_auc_can_be_drawn():
     assert far.axes[0].get_xlabel() == "λ"
     assert far.axes[0].get_xticklabels()[-1].get_text() == "∞"
     auc = sweep_figure(results(sweep_rows("mu", (0, 10, 1000), averaged_auc=0.7), sweep="mu"))
-    assert [axis.get_ylabel() for axis in auc.axes] == ["recall@2", "averaged AUC"]
+    assert [axis.get_ylabel() for axis in auc.axes] == ["recall@2", "averaged AUC less that at μ = 0 (points)"]
     assert sweep_figure(results(recall_only(), sweep="mu")) is None
 
 

@@ -3,6 +3,7 @@
 import itertools
 import json
 import re
+from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
@@ -11,10 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from PIL import Image
 
 from cbe_bench.cli import main
-from cbe_bench.core.claims import Verdict
+from cbe_bench.core.claims import Claim, Estimate, Source, Verdict
 from cbe_bench.core.config import BaseConfig
 from cbe_bench.core.errors import InputError
 from cbe_bench.core.report import Figure, Report, Table
@@ -28,10 +28,11 @@ from cbe_bench.reports.advice import choices, summaries
 from cbe_bench.reports.claim_summary import counts, summarise
 from cbe_bench.reports.errata import ERRATA
 from cbe_bench.reports.families import families_table
-from cbe_bench.reports.page import write_page
+from cbe_bench.reports.page import PAPER, write_page
 from cbe_bench.reports.page.explorer import explorer_data
 from cbe_bench.reports.page.grid import grid_of
-from cbe_bench.reports.page.text import duration
+from cbe_bench.reports.page.scorecard import ORDER, interval_bar
+from cbe_bench.reports.page.text import duration, math
 from cbe_bench.reports.readme import updated, write_readme
 
 ROOT = Path(__file__).parents[2]
@@ -90,8 +91,9 @@ def write_experiment(folder, rows, *, kind="retrieval", title="A title", section
     machine = {"cpu": "a processor", "cores": 2, "memory_gib": 24.0}
     (folder / "environments.json").write_text(json.dumps({"e1": machine}))
     for name in files:
-        if name.endswith(".png"):
-            Image.new("RGB", (40, 20), "white").save(folder / name)
+        if name.endswith(".svg"):
+            drawing = '<svg width="40pt" viewBox="0 0 40 20"><path id="i0" style="fill: #000000"/></svg>'
+            (folder / name).write_text(drawing)
         else:
             (folder / name).write_text("n_bits,encoder,recall@100\n64,lsh,0.5\n")
     return load_experiment(folder)
@@ -201,7 +203,8 @@ TIMES = {"cbe-opt": 1.0, "hd3": 0.5, "lsh": 40.0}
 def results(tmp_path):
     """A folder of results: real, synthetic, timed, and a user's own of a kind nobody knows."""
     folder = tmp_path / "results"
-    shown = ["recall.png", "recall.csv", "recall.pdf", "recall-asymmetric.png", "table.csv"]
+    shown = ["recall.svg", "recall.csv", "recall.pdf", "recall-asymmetric.svg", "differences.svg", "table.csv"]
+    shown += ["frontier.svg"]
     for name, kind in (("cifar10", "real"), ("flickr", "synthetic")):
         rows, title = retrieval_rows(RECALLS, kind=kind, times=TIMES), f"Features of {name}"
         write_experiment(folder / name, rows, config=CONFIG, files=shown, title=title, section="figures-1-3")
@@ -221,10 +224,10 @@ def results(tmp_path):
         plan_s=0.5,
         parameter_bytes=1 << 17,
     )
-    files = ["growth.png", "growth.pdf", "times.csv"]
+    files = ["growth.svg", "speedup.svg", "growth.pdf", "times.csv"]
     write_experiment(folder / "time", [timed], kind="timing", section="table-2", files=files)
     own = OtherRow(**metadata("x", data="a <b> & c", data_kind="user", wall_s=2.0))
-    write_experiment(folder / "mine", [own], kind="other", title="<script>1</script> | x", files=["some thing.png"])
+    write_experiment(folder / "mine", [own], kind="other", title="<script>1</script> | x", files=["some thing.svg"])
     return folder
 
 
@@ -241,37 +244,43 @@ def markdown_links(text):
 def test_page_is_whole_and_loads_nothing(results):
     document, text, twin = page_of(results)
     assert len(set(document.ids)) == len(document.ids)
-    assert document.loaded
     assert all(address.startswith("data:") for address in document.loaded)
-    assert not re.search(r"@import|url\(|https?://", text)
+    assert not re.search(r"@import|url\((?!#)|src=.http", text)
     assert "default-src 'none'" in text
     for target in document.links + markdown_links(twin):
+        if target == PAPER:
+            continue
         if target.startswith("#"):
             assert target[1:] in document.ids
         else:
             assert (results / unquote(target)).is_file(), target
-    assert {"cifar10/recall.csv", "cifar10/recall.pdf", "time/times.csv", "mine/some%20thing.png"} <= {
+    assert {"cifar10/recall.csv", "cifar10/recall.pdf", "time/times.csv", "mine/some%20thing.svg"} <= {
         *document.links,
         *markdown_links(twin),
     }
 
 
 def test_every_verdict_is_on_the_page_and_in_its_twin(results):
-    document, _, twin = page_of(results)
+    document, text, twin = page_of(results)
     verdicts = judge(load_experiments(results))
     assert verdicts
     table = twin.split("## The claims")[1].split("\n## ")[0]
     lines = [line for line in table.splitlines() if line.startswith("|")][2:]
     assert len(lines) == len(verdicts)
     for verdict, line in zip(verdicts, lines, strict=True):
-        for said in (verdict.claim, verdict.statement, verdict.found, verdict.rule, verdict.data):
-            assert said in document.texts["claims"]
+        for said in (verdict.claim, verdict.statement, verdict.rule, verdict.data):
+            assert math(said).striptags() in " ".join(document.texts["claims"].split())
+        shown = [one.subject for one in verdict.evidence] or [verdict.found]
+        assert all(math(said).striptags() in " ".join(document.texts["claims"].split()) for said in shown)
         assert line.startswith(f"| {verdict.claim} |")
         assert line.endswith(f"| **{verdict.outcome}** |")
-    found = re.findall(r"\n(reproduced|not reproduced|vacuous|not tested)\n", document.texts["claims"])
-    assert found == [verdict.outcome for verdict in verdicts]
-    for word, count in counts(summarise(verdicts)).items():
-        assert re.search(rf"\b{count}\s+{word}", document.texts["summary"])
+    outcomes = re.findall(r'data-outcome="([a-z ]+)" id=', text)
+    claims = summarise(verdicts)
+    assert Counter(outcomes) == Counter(claim.outcome for claim in claims)
+    assert outcomes == sorted(outcomes, key=ORDER.index), "failing claims come first"
+    for word, count in counts(claims).items():
+        assert re.search(rf"\b{count}\s+{word}", document.texts["claims"])
+        assert re.search(rf"\b{count} (is|are) {word}", document.texts["findings"])
         assert f"**{count}** {word}" in twin
 
 
@@ -321,7 +330,7 @@ def test_each_experiment_says_how_to_make_it_again(results):
     ):
         assert said in section
     assert "Made by `cbe-bench run configs/cifar10.yaml --scale smoke`, seeds 0, 1, 2; 12 ok" in twin
-    assert "a processor, 2 cores, 24.0 GiB" in document.texts["summary"]
+    assert "a processor, 2 cores, 24.0 GiB" in document.texts["data"]
     assert all(erratum.where in document.texts["errata"] for erratum in ERRATA)
 
 
@@ -354,7 +363,7 @@ def test_page_elsewhere_links_back(results, tmp_path):
     written = write_page(results, out)
     assert written == [str(out), str(out.with_suffix(".md"))]
     document = Document(out.read_text())
-    files = [link for link in document.links if not link.startswith("#")]
+    files = [link for link in document.links if not link.startswith("#") and link != PAPER]
     assert files
     assert all((out.parent / unquote(link)).is_file() for link in files)
 
@@ -440,17 +449,37 @@ def test_sweeps_and_other_kinds_give_no_advice(results, tmp_path):
 def test_chart_draws_what_the_rows_say(tmp_path):
     rows = retrieval_rows(RECALLS, times=TIMES) + retrieval_rows({"cbe-opt": [0.8], "lsh": [0.7]}, n_bits=128)
     experiment = write_experiment(tmp_path / "x", rows, config={**CONFIG, "n_bits": [64, 128]})
-    (entry,) = explorer_data(choices(experiment))
+    entry = explorer_data(experiment)
     assert entry["bits"] == [64, 128]
     lines = {line["name"]: line["points"] for line in entry["lines"]}
-    assert lines["cbe-opt"] == [
-        {"recall": 0.62, "std": 0.02, "time": 1.0},
-        {"recall": 0.8, "std": None, "time": None},
-    ]
+    first, second = lines["cbe-opt"]
+    assert (first["deep"], first["deep_std"], first["us"]) == (0.62, 0.02, 10.0)
+    assert first["less"] == pytest.approx(11.0) and first["less_std"] > 0
+    assert (second["deep"], second["deep_std"], second["us"]) == (0.8, None, None)
+    assert entry["baseline"] == "lsh" and entry["d"] == 512
     assert lines["hd3"][1] is None, "a method without rows there has no point"
     document, text, _ = page_of(tmp_path)
     assert json.loads(text.split('id="explorer-data">')[1].split("</script>")[0]) == [entry]
     assert "explorer" in document.ids
+
+
+def test_formulas_are_written_as_in_the_paper():
+    assert math("d = 2^15, lambda <= sqrt(k), pi/3") == "d = 2<sup>15</sup>, λ ≤ √(k), π/3"
+    assert math("<b> lambda-sweep configs/lambda.yaml") == "&lt;b&gt; λ-sweep configs/lambda.yaml"
+
+
+def test_an_interval_is_drawn_against_its_region():
+    texts = dict.fromkeys(("id", "statement", "where", "rule", "missing"), "")
+    claim = Claim(**texts, judge=lambda *_: [], region=(0.0, float("nan")))
+    drawn = [
+        interval_bar(claim.verdict("reproduced", Estimate(value, value - 1, value + 1), "", Source("", "real", "x")))
+        for value in (5.0, -5.0)
+    ]
+    places = [
+        (float(re.search(r'region" x="([\d.]+)', one)[1]), float(re.search(r'cx="([\d.]+)', one)[1])) for one in drawn
+    ]
+    assert places[0][1] > places[0][0] and places[1][1] < places[1][0]
+    assert interval_bar(made_up("vacuous", "real")) == "", "nothing is drawn without a region"
 
 
 def test_durations_are_written_as_a_person_would():
@@ -524,9 +553,11 @@ def test_report_of_a_real_run(tmp_path):
     assert CliRunner().invoke(main, arguments).exit_code == 0
     output = run(tmp_path / "smoke")
     assert output == "".join(f"wrote {tmp_path}/smoke/{name}\n" for name in ("index.html", "REPORT.md"))
-    document = Document((tmp_path / "smoke" / "index.html").read_text())
+    page = (tmp_path / "smoke" / "index.html").read_text()
+    document = Document(page)
     assert "synthetic surrogate: 1,000 database rows" in document.texts["experiment-flickr"]
-    assert sum(address.startswith("data:image/png") for address in document.loaded) == 2
+    assert page.count('<svg class="plot"') == 1, "differences to lsh; the paper's layout is linked"
+    assert "#ffffff" not in page.split("</style>", 1)[1], "figures have the colours of the page"
     assert "recall@100" in document.texts["experiment-flickr"]
 
 

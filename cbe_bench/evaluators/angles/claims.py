@@ -232,6 +232,7 @@ CLAIMS = (
         rule="variance / (p (1 - p) / k) of smooth and periodic pairs, at pi/3 and k = d, is above "
         f"{FAILS:g} without D and below {HOLDS:g} with it, by 99% simultaneous intervals",
         measure="largest variance without D / that of independent bits",
+        region=(FAILS, math.nan),
         missing=MISSING,
         judge=judge_sign_flips,
     ),
@@ -243,6 +244,7 @@ CLAIMS = (
         rule=f"99% simultaneous intervals of all slopes of log variance within {SLOPES}, of all ratios to independent "
         f"bits at k = d within {RATIOS}; the value is the slope furthest from -1",
         measure="slope furthest from -1",
+        region=SLOPES,
         missing=MISSING,
         judge=judge_decay,
     ),

@@ -254,6 +254,7 @@ THEOREMS = (
         where="Theorem 1",
         rule=f"judged apart: {_TRIVIAL_BOUND}; {_MEANINGFUL_BOUND}",
         measure="largest variance / bound",
+        region=(math.nan, 1.0),
         missing=MISSING,
         judge=judge_variance_bound,
     ),

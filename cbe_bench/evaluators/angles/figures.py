@@ -9,7 +9,7 @@ import pandas as pd
 
 from cbe_bench.core.report import Figure, Report, Table
 from cbe_bench.core.results import DATA_KINDS, Results
-from cbe_bench.core.style import BROAD, drawing_style, line_styles
+from cbe_bench.core.style import BROAD, drawing_style, entitle, line_styles
 from cbe_bench.evaluators.angles.rows import features_rows, select, simulations
 from cbe_bench.evaluators.angles.tables import features_table, mean_table, tails_table, variance_table
 
@@ -36,7 +36,7 @@ _GUIDE: dict[str, Any] = {"color": "0.25", "linewidth": 0.9}
 
 def angles_report(results: Results) -> Report:
     """Return the tables and figures of an experiment on angles; tables without rows are left out."""
-    cells, title = simulations(results.rows), results.description.title
+    cells = simulations(results.rows)
     tables = (
         Table("mean", mean_table(cells), "Mean fraction of differing bits at k = d.", shown=False),
         Table("variance", variance_table(select(cells, pairs=["dense"])), "Variance, dense pairs.", shown=False),
@@ -45,12 +45,10 @@ def angles_report(results: Results) -> Report:
         Table("features", features_table(features_rows(results.rows)), "Errors of angles between features.", True),
     )
     frames = {table.name: table.frame for table in tables if len(table.frame)}
-    return Report(
-        tables=tuple(table for table in tables if table.name in frames), figures=tuple(_figures(frames, title))
-    )
+    return Report(tables=tuple(table for table in tables if table.name in frames), figures=tuple(_figures(frames)))
 
 
-def _figures(frames: dict[str, pd.DataFrame], title: str) -> Iterator[Figure]:
+def _figures(frames: dict[str, pd.DataFrame]) -> Iterator[Figure]:
     """Yield the figures of the tables there are."""
     captions = {
         "mean": "Mean fraction of differing bits against the angle, and its deviation from angle / pi.",
@@ -62,7 +60,7 @@ def _figures(frames: dict[str, pd.DataFrame], title: str) -> Iterator[Figure]:
         "mean": mean_figure,
         "variance": variance_figure,
         "signs": signs_figure,
-        "features": partial(features_figure, title=title),
+        "features": features_figure,
     }
     for name, caption in captions.items():
         if name in frames:
@@ -127,8 +125,8 @@ def variance_figure(variances: pd.DataFrame) -> "Drawing | None":
         axes[0, 0].set_ylabel("variance of the fraction of differing bits")
         axes[1, 0].set_ylabel("relative to\nindependent bits")
         figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=7)
-        title = f"Variance of the angle estimate: dense pair, $d$ = {d:,} (bands: 95% intervals)"
-        figure.suptitle(title, fontsize=10.5)
+        subtitle = f"Simulated: variance of the angle estimate, dense pair, d = {d:,}; bands are 95% intervals"
+        entitle(figure, _variance_finding(dense), subtitle)
     return figure
 
 
@@ -161,8 +159,8 @@ def signs_figure(variances: pd.DataFrame) -> "Drawing | None":
             _bits_axis(axis)
         axes[0].set_ylabel("variance relative to\nindependent bits")
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
-        title = rf"With and without sign flips D: $\theta = \pi/3$, $d$ = {d:,}; HD' is a random Hadamard transform"
-        figure.suptitle(title, fontsize=10.5)
+        subtitle = f"Simulated: θ = π/3, d = {d:,}; HD' is a random Hadamard transform"
+        entitle(figure, _signs_finding(table), subtitle)
     return figure
 
 
@@ -185,7 +183,9 @@ def mean_figure(means: pd.DataFrame) -> "Drawing | None":
         others[0].set_ylabel(r"mean $-\;\theta/\pi$")
         for axis in (whole, *others):
             axis.set_xlabel(r"angle $\theta/\pi$")
-        figure.suptitle(f"Mean of the angle estimate at $k = d$ = {d:,} (bars: 95% intervals)", fontsize=10.5)
+        subtitle = f"Simulated: mean fraction of differing bits, k = d = {d:,}; bars are 95% intervals"
+        off = (table["mean"] - table["expected"])[table["method"] == "cbe-rand"].abs().max()
+        entitle(figure, f"The mean fraction of differing bits of cbe-rand is off θ/π by {off:.2g} at most", subtitle)
     return figure
 
 
@@ -214,21 +214,33 @@ def _draw_deviations(axis: "Axes", table: pd.DataFrame) -> None:
         axis.errorbar(line["angle_over_pi"] + shifts[str(method)], off, bars, elinewidth=1, **_marks(str(method)))
 
 
-def features_figure(features: pd.DataFrame, title: str) -> "Drawing | None":
-    """Draw the mean and the worst error of the angles of features against the code length.
+def _variance_finding(dense: pd.DataFrame) -> str:
+    """Say how the variance of circulant codes at the longest code compares with independent bits."""
+    last = dense[(dense["method"] == "cbe-rand") & (dense["n_bits"] == dense["n_bits"].max())]["ratio"]
+    return f"The variance of cbe-rand at k = d is {last.min():.2f} to {last.max():.2f} times that of independent bits"
 
-    Parameters
-    ----------
-    features : DataFrame
-        A line for each method and code length.
-    title : str
-        The title of the experiment.
 
-    Returns
-    -------
-    Figure or None
-        None if there are no errors to draw.
-    """
+def _signs_finding(table: pd.DataFrame) -> str:
+    """Say what the sign flips are for: the largest variance without and with them."""
+    last = table[table["n_bits"] == table["n_bits"].max()]
+    without, with_flips = (
+        last.loc[last["method"] == name, "ratio"].max() for name in ("cbe-rand without D", "cbe-rand")
+    )
+    return (
+        f"Without the sign flips D the variance is up to {without:,.0f} times that of independent bits, "
+        f"with them up to {with_flips:.2g}"
+    )
+
+
+def _features_finding(features: pd.DataFrame) -> str:
+    """Say how large the errors of the first method are at the longest code."""
+    last = features[features["n_bits"] == features["n_bits"].max()].iloc[0]
+    mean, worst = (last[f"{name}_error_over_pi"] for name in ("mean", "worst"))
+    return f"With {last['n_bits']:,} bits {last['method']} is off by {mean:.2g} π on average, {worst:.2g} π at worst"
+
+
+def features_figure(features: pd.DataFrame) -> "Drawing | None":
+    """Draw the mean and the worst error of the angles of features against the code length."""
     from matplotlib.figure import Figure
 
     if not features["worst_error_over_pi"].any():  # vectors that are all the same have no errors to draw
@@ -254,6 +266,6 @@ def features_figure(features: pd.DataFrame, title: str) -> "Drawing | None":
         axes[1].legend()
         data = f"{first['data']}, {DATA_KINDS[first['data_kind']]}, d = {first['d']:,}"
         label = f"{data}: all pairs of {first['n_vectors']:,} vectors; bands: 95% intervals over draws"
-        figure.suptitle(f"{title}: angles from codes", fontsize=10.5, parse_math=False)
-        figure.supxlabel(label, fontsize=7.5, color="0.35", parse_math=False)
+        synthetic = "Synthetic data: " if first["data_kind"] == "synthetic" else ""
+        entitle(figure, synthetic + _features_finding(features), label)
     return figure

@@ -4,6 +4,7 @@ Under each seed all methods see the same rows, so differences of accuracies are 
 interval of their mean.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -158,6 +159,7 @@ CLAIMS = (
         f"codes are {_COMPRESSION:g} times smaller; not reproduced if an interval lies below; else not tested; "
         f"{_VACUOUS_RULE}",
         measure="cbe-opt less the rival it compares worst with, points of accuracy",
+        region=(-LARGEST_LOSS, math.nan),
         missing=_MISSING,
         judge=partial(_judge, no_loss),
     ),
@@ -169,6 +171,7 @@ CLAIMS = (
         rule=f"the {LEVEL:.0%} interval of the gain, averaged over methods seed by seed, lies above 0; not reproduced "
         f"if it lies below; else not tested; {_VACUOUS_RULE}",
         measure="gain, points of accuracy",
+        region=(0.0, math.nan),
         missing=_MISSING,
         judge=partial(_judge, asymmetric_gain),
     ),

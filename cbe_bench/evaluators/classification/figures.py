@@ -2,25 +2,24 @@
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from cbe_bench.core.report import Figure, Report, Table
 from cbe_bench.core.results import Results
-from cbe_bench.core.style import BROAD, drawing_style, line_styles, plain
-from cbe_bench.evaluators.classification.rows import ORIGINAL
+from cbe_bench.core.statistics import difference_error
+from cbe_bench.core.style import drawing_style, entitle, line_styles, plain
+from cbe_bench.evaluators.classification.rows import ORIGINAL, ClassificationRow
 from cbe_bench.evaluators.classification.tables import accuracy_table, data_label
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-_OFFSET = 1.08
-"""Methods are drawn this far apart, as a factor of bytes, so that none hides the error bar of another."""
-_MARKERS = {"-": "o", "--": "s", "-.": "^", ":": "D"}
-"""Methods of one colour have lines of different dashes; single points need markers."""
+_UNWRITTEN: dict[str, Any] = {"shown": False, "written": False, "keys": 2}
+_CAPTION = "Test accuracy of linear SVMs trained on codes; bars are 95% intervals over seeds, dotted: the features."
 _PANELS = {
-    "accuracy_percent": "asymmetric (trained on codes, tested on real projections)",
-    "symmetric_accuracy_percent": "symmetric (trained and tested on codes)",
+    "accuracy_percent": ("asymmetric: tested on real projections", "accuracy"),
+    "symmetric_accuracy_percent": ("symmetric: tested on codes", "accuracy_symmetric"),
 }
 
 
@@ -31,23 +30,37 @@ def classification_report(results: Results) -> Report:
     table, label = accuracy_table(results.rows), data_label(results.rows)
 
     def draw() -> "Drawing | None":
-        return accuracy_figure(table, results.description.title, label)
+        return accuracy_figure(table, results.rows, label)
 
     return Report(
-        tables=(Table("table", table, "Accuracy, and the paper's in brackets where it prints one."),),
-        figures=(Figure("accuracy", draw, "Accuracy of a linear classifier on codes.", table="table"),),
+        tables=(
+            Table("table", table, "Accuracy, and the paper's (ImageNet) in brackets where it prints one.", keys=2),
+            Table("accuracy", _in_short(table), "Accuracy (%): mean ± standard deviation over seeds", **_UNWRITTEN),
+        ),
+        figures=(Figure("accuracy", draw, _CAPTION, table="table"),),
+        terminal=("accuracy",),
     )
 
 
-def accuracy_figure(table: pd.DataFrame, title: str, label: str) -> "Drawing | None":
-    """Draw accuracy against the size of a vector, asymmetric and symmetric; bars are one standard deviation.
+def _in_short(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the accuracies alone, for a terminal."""
+    names = ("accuracy_percent", "symmetric_accuracy_percent")
+    return table[["encoder", "n_bits", "bytes_per_vector", *(n + end for n in names for end in ("", "_std"))]]
+
+
+def accuracy_figure(table: pd.DataFrame, rows: list[ClassificationRow], label: str) -> "Drawing | None":
+    """Draw the accuracy of every method as a dot with its 95% interval, asymmetric and symmetric.
+
+    The noise is that over seeds, pooled over methods after the shift that a seed gives all of them.
 
     Parameters
     ----------
     table : DataFrame
         As `accuracy_table` returns it.
-    title, label : str
-        What stands above and below.
+    rows : list of ClassificationRow
+        The rows it was made from.
+    label : str
+        Which data, and their size.
 
     Returns
     -------
@@ -56,45 +69,59 @@ def accuracy_figure(table: pd.DataFrame, title: str, label: str) -> "Drawing | N
     """
     from matplotlib.figure import Figure
 
-    if table["accuracy_percent"].isna().all():
+    shown = table.dropna(subset=["accuracy_percent"]).iloc[::-1]
+    if not len(shown):
         return None
+    names = [_name(line) for line in shown.to_dict("records")]
     with drawing_style():
-        figure = Figure(figsize=(7.4, 3.5), layout="constrained")
-        axes = figure.subplots(1, 2, sharey=True)
-        for axis, (column, how) in zip(axes, _PANELS.items(), strict=True):
-            _draw(axis, table, column)
-            axis.set_title(how)
-            axis.set(xscale="log", xlabel="size of a vector (bytes)")
-            sizes = sorted({int(size) for size in table["bytes_per_vector"].dropna()})
-            axis.set_xticks(sizes, [f"{size:,}" for size in sizes], fontsize=7)
-            axis.minorticks_off()
-        axes[0].set_ylabel("test accuracy (%)")
-        axes[1].legend(loc="lower right", bbox_to_anchor=(0.9, 0.0), framealpha=0.9, fontsize=7)
-        figure.suptitle(title, fontsize=10.5, parse_math=False)
-        figure.supxlabel(label, fontsize=7, color="0.35", parse_math=False)
+        figure = Figure(figsize=(7.4, 1.6 + 0.2 * len(shown)), layout="constrained")
+        axes = figure.subplots(1, 2, sharey=True, sharex=True)
+        for axis, (column, (how, field)) in zip(axes, _PANELS.items(), strict=True):
+            half = _half_interval(rows, field)
+            styles = line_styles(list(shown["encoder"]))
+            for at, (encoder, value) in enumerate(zip(shown["encoder"], shown[column], strict=True)):
+                colour = "0.2" if encoder == ORIGINAL else styles[encoder][0]
+                axis.errorbar(value, at, xerr=half, fmt="o", ms=4, color=colour, capsize=2, elinewidth=1)
+            axis.set_title(how, fontsize=8.5)
+            axis.set_xlabel("test accuracy (%)")
+            axis.set_yticks(range(len(names)), names)
+            original = shown.loc[shown["encoder"] == ORIGINAL, "accuracy_percent"]
+            for value in original:
+                axis.axvline(value, color="0.35", linewidth=0.8, linestyle=(0, (1, 2)))
+        synthetic = "Synthetic data: " if rows[0].data_kind == "synthetic" else ""
+        entitle(figure, synthetic + _finding(shown), label)
     return figure
 
 
-def _draw(axis: "Axes", table: pd.DataFrame, column: str) -> None:
-    codes = table[table["encoder"] != ORIGINAL]
-    styles = line_styles(list(dict.fromkeys(codes["encoder"])))
-    for number, (encoder, (colour, dash)) in enumerate(styles.items()):
-        offset = _OFFSET ** (number - (len(styles) - 1) / 2)
-        line = codes[codes["encoder"] == encoder].dropna(subset=[column]).sort_values("bytes_per_vector")
-        style: Any = {
-            "fmt": dash,
-            "color": colour,
-            "label": plain(encoder),
-            "marker": _MARKERS[dash],
-            "ms": 3.5,
-            "capsize": 2,
-        }
-        style |= {"linewidth": BROAD[encoder], "elinewidth": 1.4, "zorder": 1} if encoder in BROAD else {}
-        axis.errorbar(line["bytes_per_vector"] * offset, line[column], line[f"{column}_std"].fillna(0), **style)
-    original = table[table["encoder"] == ORIGINAL].dropna(subset=["accuracy_percent"])
-    style = {"fmt": "s", "ms": 4, "color": "0.2", "capsize": 2, "label": "original, float32"}
-    axis.errorbar(
-        original["bytes_per_vector"], original["accuracy_percent"], original["accuracy_percent_std"].fillna(0), **style
+def _name(line: dict[Any, Any]) -> str:
+    if line["encoder"] == ORIGINAL:
+        return f"original, {line['bytes_per_vector']:,.0f} bytes"
+    return f"{plain(line['encoder'])}, {line['n_bits']:,} bits"
+
+
+def _finding(shown: pd.DataFrame) -> str:
+    """Say how the best code compares with the features it encodes."""
+    is_original = shown["encoder"] == ORIGINAL
+    codes, original = shown[~is_original], shown[is_original]
+    if not len(codes) or not len(original):
+        return "Accuracy of a linear classifier on codes"
+    best, whole = codes.nlargest(1, "accuracy_percent").iloc[0], original.iloc[0]
+    smaller = whole["bytes_per_vector"] / best["bytes_per_vector"]
+    change = best["accuracy_percent"] - whole["accuracy_percent"]
+    return (
+        f"Codes {smaller:.0f} times smaller than the features change accuracy by {change:+.1f} points at best "
+        f"({best['encoder']})"
     )
-    for height in original["accuracy_percent"]:
-        axis.axhline(height, color="0.2", linewidth=0.8, linestyle=(0, (1, 2)))
+
+
+def _half_interval(rows: list[ClassificationRow], field: str) -> float:
+    """Return half the 95% interval of a mean over seeds, noise pooled over methods; zero where it is not known."""
+    cells: dict[tuple[str, int], dict[int, float]] = {}
+    for row in rows:
+        if row.ok and np.isfinite(getattr(row, field)):
+            cells.setdefault((row.label, row.n_bits), {})[row.seed] = 100 * getattr(row, field)
+    seeds = set.intersection(*(set(values) for values in cells.values())) if cells else set()
+    if not seeds:
+        return 0.0
+    half = difference_error([[values[seed] for seed in sorted(seeds)] for values in cells.values()]) / np.sqrt(2)
+    return 0.0 if np.isnan(half) else float(half)

@@ -1,10 +1,11 @@
 """Claims of Figures 1 to 3: recall at equal time and at equal code length, speed, and deviation over seeds."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from cbe_bench.core.claims import Claim, Estimate, Part, Verdict
+from cbe_bench.core.claims import Claim, Estimate, Evidence, Part, Verdict
 from cbe_bench.core.results import Results
 from cbe_bench.evaluators.retrieval.differences import (
     FEWEST,
@@ -97,7 +98,8 @@ def like_lsh(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
         found = differences(done_rows(one), "cbe-rand", "lsh", code_lengths(one))
         if found:
             worst = max(found, key=lambda difference: abs(difference.mean))
-            part = Part(abs(worst.mean) <= ALIKE, f"largest difference of {len(found)}: {worst}")
+            evidence = tuple(difference.evidence(-ALIKE, ALIKE) for difference in found)
+            part = Part(abs(worst.mean) <= ALIKE, f"largest difference of {len(found)}: {worst}", evidence)
             verdicts.append(claim.conclude([part], source_of(one), worst.estimate))
     return verdicts
 
@@ -128,10 +130,11 @@ def _above_bilinear(claim: Claim, results: Results) -> Verdict | None:
         found = differences(rows, own, other, lengths)
         every += found
         ratios = _time_ratios(results, own, other)
-        text = f"time of {other} / {own}: {_listed(ratios) if ratios else 'no times'}"
+        name = f"time of {other} / {own}"
+        text = f"{name}: {_listed(ratios) if ratios else 'no times'}"
         parts += [
             better(found, f"{own} against {other}"),
-            Part(min(ratios.values()) >= FASTER if ratios else None, text),
+            Part(min(ratios.values()) >= FASTER if ratios else None, text, _evidence(name, ratios, FASTER)),
         ]
     return claim.conclude(parts, source_of(results), least(every)) if every else None
 
@@ -145,6 +148,10 @@ def _time_ratios(results: Results, own: str, other: str) -> dict[int, float]:
 
 def _listed(ratios: dict[int, float]) -> str:
     return ", ".join(f"{ratio:.3g} at {k:,}" for k, ratio in ratios.items()) + " bits"
+
+
+def _evidence(name: str, ratios: dict[int, float], least: float) -> tuple[Evidence, ...]:
+    return tuple(Evidence(name, k, ratio, ratio, ratio, ratio >= least) for k, ratio in ratios.items())
 
 
 def faster_than_lsh(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
@@ -167,7 +174,8 @@ def faster_than_lsh(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
         ratios = _time_ratios(one, "cbe-rand", "lsh")
         if ratios:
             smallest, largest = min(ratios.values()), max(ratios.values())
-            part = Part(smallest >= HUNDREDS, f"time of lsh / cbe-rand, batches of 64: {_listed(ratios)}")
+            evidence = _evidence("time of lsh / cbe-rand", ratios, HUNDREDS)
+            part = Part(smallest >= HUNDREDS, f"time of lsh / cbe-rand, batches of 64: {_listed(ratios)}", evidence)
             verdicts.append(claim.conclude([part], source_of(one), Estimate(smallest, smallest, largest)))
     return verdicts
 
@@ -193,7 +201,11 @@ def deviation_over_seeds(claim: Claim, results: Sequence[Results]) -> list[Verdi
         if found:
             (label, n_bits), largest = max(found.items(), key=lambda item: item[1])
             text = f"largest of {len(found)} curves: {largest:.2f} points, {label} at {n_bits:,} bits"
-            part = Part(largest <= LARGEST_STD, f"{text}; median {np.median(list(found.values())):.2f}")
+            evidence = tuple(
+                Evidence(name, k, std, std, std, std <= LARGEST_STD) for (name, k), std in sorted(found.items())
+            )
+            median = np.median(list(found.values()))
+            part = Part(largest <= LARGEST_STD, f"{text}; median {median:.2f}", evidence)
             verdicts.append(claim.conclude([part], source_of(one), Estimate(largest, min(found.values()), largest)))
     return verdicts
 
@@ -220,6 +232,7 @@ CLAIMS = (
         "the code length it reaches in the time of cbe-rand, wherever these have as many points of headroom; "
         f"{_DECIDES}",
         measure="least margin, points of recall@100",
+        region=(LARGE, math.nan),
         missing=MISSING,
         judge=equal_time,
     ),
@@ -230,6 +243,7 @@ CLAIMS = (
         where="Figures 1 to 3, bottom; Section 7.2",
         rule=f"cbe-rand is within {ALIKE:g} points of lsh at every k; {_DECIDES}",
         measure="largest difference cbe-rand - lsh, points of recall@100",
+        region=(-ALIKE, ALIKE),
         missing=MISSING,
         judge=like_lsh,
     ),
@@ -242,6 +256,7 @@ CLAIMS = (
         "points, at half or more of those with headroom ahead by more; and at every k bilinear takes at least "
         f"{FASTER:g} times as long; {_DECIDES}",
         measure="least margin, points of recall@100",
+        region=(-LEVEL, math.nan),
         missing=MISSING,
         judge=above_bilinear,
     ),
@@ -253,6 +268,7 @@ CLAIMS = (
         rule=f"at every k from d/{FEWEST} on, as in the paper, encoding takes lsh at least {HUNDREDS:g} times as long "
         "as cbe-rand",
         measure="least time of lsh / cbe-rand",
+        region=(HUNDREDS, math.nan),
         missing=MISSING,
         judge=faster_than_lsh,
     ),
@@ -264,6 +280,7 @@ CLAIMS = (
         rule="for each method of the figures, at every code length and every depth up to 100, the standard deviation "
         f"over seeds is at most {LARGEST_STD:g} point",
         measure="largest standard deviation, points of recall",
+        region=(math.nan, LARGEST_STD),
         missing=MISSING,
         judge=deviation_over_seeds,
     ),

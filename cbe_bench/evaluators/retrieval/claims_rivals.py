@@ -1,5 +1,6 @@
 """Claims of Figures 4 and 5: methods for few dimensions, and the Hadamard family."""
 
+import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -57,14 +58,16 @@ def few_dimensions(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
 
 def _equivalent(found: list[Difference]) -> Part:
     worst = min(found, key=lambda one: one.mean)
-    return Part(worst.mean >= -EQUIVALENT, f"least {worst}")
+    return Part(worst.mean >= -EQUIVALENT, f"least {worst}", tuple(one.evidence(-EQUIVALENT) for one in found))
 
 
 def _lead_shrinks(found: list[Difference]) -> Part:
     first, last = found[0], found[-1]
     if len(found) < 2:
         return Part(None, f"the lead of itq at several code lengths; {first}")
-    return Part(last.mean <= max(EQUIVALENT, SHRUNK * first.mean), f"{first}; {last}")
+    most = max(EQUIVALENT, SHRUNK * first.mean)
+    evidence = (*(one.evidence(counts=False) for one in found[:-1]), last.evidence(most=most))
+    return Part(last.mean <= most, f"{first}; {last}", evidence)
 
 
 def hadamard_family(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
@@ -137,6 +140,7 @@ CLAIMS = (
         f"lead of itq at the longest code is at most {SHRUNK:g} of that at the shortest, or {EQUIVALENT:g} point; "
         "means over seeds of recall@100 decide",
         measure="least margin of cbe-opt over all but itq, points of recall@100",
+        region=(-EQUIVALENT, math.nan),
         missing="no experiment with itq was run (configs/flickr2048.yaml, configs/cifar10-2048.yaml)",
         judge=few_dimensions,
     ),
@@ -149,6 +153,7 @@ CLAIMS = (
         f"fjlt-p, and encodes the database in less time; cbe-opt is at least {LARGE:g} points above them and cbe-rand; "
         "means over seeds of recall@100 decide",
         measure="least margin of cbe-opt, points of recall@100",
+        region=(LARGE, math.nan),
         missing="no experiment with fbe or FJLT was run (configs/fbe.yaml, configs/cifar10-fbe.yaml)",
         judge=hadamard_family,
     ),

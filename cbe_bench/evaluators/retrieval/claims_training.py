@@ -1,5 +1,6 @@
 """Claims on training circulant codes: convergence, cost, codes shorter than d, pairs of known similarity, lambda."""
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -44,9 +45,7 @@ def convergence(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
     Parameters
     ----------
     claim : Claim
-        What is judged.
     results : sequence of Results
-        The rows of each experiment.
     """
     verdicts = []
     for one in experiments_on(results, sweep="max_iter"):
@@ -80,7 +79,8 @@ def _enough(n_iter: int, found: list[Difference]) -> Part:
     if not found:
         return Part(None, f"recall after {n_iter} iterations and after more")
     worst = min(found, key=lambda one: one.mean)
-    return Part(worst.mean >= -ITERATIONS[n_iter], f"least {worst}")
+    evidence = tuple(one.evidence(-ITERATIONS[n_iter]) for one in found)
+    return Part(worst.mean >= -ITERATIONS[n_iter], f"least {worst}", evidence)
 
 
 def cost(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
@@ -89,9 +89,7 @@ def cost(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
     Parameters
     ----------
     claim : Claim
-        What is judged.
     results : sequence of Results
-        The rows of each experiment.
     """
     trainings = [(one.name, row) for one in results for row in done_rows(one) if _counts(row)]
     verdicts = []
@@ -144,9 +142,7 @@ def shorter_than_d(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
     Parameters
     ----------
     claim : Claim
-        What is judged.
     results : sequence of Results
-        The rows of each experiment.
     """
     verdicts = []
     for one in figures_1_to_3(results):
@@ -165,9 +161,7 @@ def semi_supervised(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
     Parameters
     ----------
     claim : Claim
-        What is judged.
     results : sequence of Results
-        The rows of each experiment.
     """
     verdicts = []
     for one in experiments_on(results, sweep="mu"):
@@ -183,7 +177,8 @@ def semi_supervised(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
         if gains:
             best = max(gains.values(), key=lambda gain: gain.value)
             listed = ", ".join(f"{gain.value:+.2f} with mu = {mu:g}" for mu, gain in gains.items())
-            part = Part(best.value >= AUC_GAIN, f"points of averaged AUC, mean over k: {listed}")
+            evidence = tuple(one.evidence(AUC_GAIN) for found in tried.values() for one in found)
+            part = Part(best.value >= AUC_GAIN, f"points of averaged AUC, mean over k: {listed}", evidence)
             verdicts.append(claim.conclude([part], source_of(one), best))
     return verdicts
 
@@ -200,9 +195,7 @@ def weight_of_orthogonality(claim: Claim, results: Sequence[Results]) -> list[Ve
     Parameters
     ----------
     claim : Claim
-        What is judged.
     results : sequence of Results
-        The rows of each experiment.
     """
     verdicts = []
     for one in experiments_on(results, sweep="lam"):
@@ -214,7 +207,9 @@ def weight_of_orthogonality(claim: Claim, results: Sequence[Results]) -> list[Ve
         worst = max(ranges[sizes[0]], key=lambda found: found.mean)
         others = [(n, max(ranges[n], key=lambda found: found.mean)) for n in sizes[1:] if ranges[n]]
         beside = "".join(f"; with {n:,} rows, which does not decide, {found}" for n, found in others)
-        part = Part(worst.mean <= LAMBDA_RANGE, f"{sizes[0]:,} training rows: largest {worst}{beside}")
+        evidence = tuple(found.evidence(most=LAMBDA_RANGE) for found in ranges[sizes[0]])
+        text = f"{sizes[0]:,} training rows: largest {worst}{beside}"
+        part = Part(worst.mean <= LAMBDA_RANGE, text, evidence)
         verdicts.append(claim.conclude([part], source_of(one), worst.estimate))
     return verdicts
 
@@ -243,6 +238,7 @@ CLAIMS = (
         + " and ".join(f"at most {short:g} points after {n} iterations" for n, short in ITERATIONS.items())
         + ", at every k",
         measure="recall@100 after 10 iterations less that after the most, points",
+        region=(-ITERATIONS[10], math.nan),
         missing="no training with several numbers of iterations was run (configs/convergence.yaml)",
         judge=convergence,
     ),
@@ -254,6 +250,7 @@ CLAIMS = (
         rule=f"in a fit of the seconds of an iteration as N^a (d log d)^b, both exponents are within {EXPONENTS}; "
         f"needs training rows and dimensions that each differ {_WIDE}-fold",
         measure="exponent of d log d (interval: both exponents)",
+        region=EXPONENTS,
         missing="no training of circulant codes was run",
         judge=cost,
     ),
@@ -265,6 +262,7 @@ CLAIMS = (
         rule=f"of the k < d, cbe-opt is at none behind cbe-rand by more than {LEVEL:g} points of recall@100, and ahead "
         "by more at half or more of those with headroom; means over seeds decide",
         measure="least margin of cbe-opt over cbe-rand, points of recall@100",
+        region=(-LEVEL, math.nan),
         missing=MISSING,
         judge=shorter_than_d,
     ),
@@ -276,6 +274,7 @@ CLAIMS = (
         rule=f"averaged AUC, mean over k and seeds, gains at least {AUC_GAIN:g} points (2 when rounded) with the one "
         "mu of those tried that is best over all k",
         measure="gain of the best mu, points of averaged AUC",
+        region=(AUC_GAIN, math.nan),
         missing="no training with pairs was run (configs/semisup.yaml)",
         judge=semi_supervised,
     ),
@@ -287,6 +286,7 @@ CLAIMS = (
         rule=f"at every k, the best of lambda = 0.1, 1, 10 is at most {LAMBDA_RANGE:g} points of recall@100 above the "
         "worst, with the largest training set of the experiment; means over seeds decide",
         measure="largest range, points of recall@100",
+        region=(math.nan, LAMBDA_RANGE),
         missing="no sweep over lambda was run (configs/lambda.yaml)",
         judge=weight_of_orthogonality,
     ),

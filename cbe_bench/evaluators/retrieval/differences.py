@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cbe_bench.core.claims import Estimate, Part, Source
+from cbe_bench.core.claims import Estimate, Evidence, Part, Source
 from cbe_bench.core.results import Results
 from cbe_bench.evaluators.retrieval.rows import EqualTimeRow, RetrievalRow, equal_time_rows, recall_rows
 from cbe_bench.evaluators.retrieval.tables import data_label
@@ -37,6 +37,25 @@ class Difference:
     def estimate(self) -> Estimate:
         """The mean with minimum and maximum."""
         return Estimate(self.mean, self.low, self.high)
+
+    def evidence(self, least: float = -np.inf, most: float = np.inf, *, counts: bool = True) -> Evidence:
+        """Return it as evidence of a claim that needs it within limits; one that does not count decides nothing.
+
+        Parameters
+        ----------
+        least, most : float
+            The limits, in points.
+        counts : bool
+            Whether it counts.
+
+        Returns
+        -------
+        Evidence
+            `holds` is None if it does not count.
+        """
+        subject = f"{self.ahead} - {self.behind.split(' with ')[0]}"
+        holds = bool(least <= self.mean <= most) if counts else None
+        return Evidence(subject, self.n_bits, self.mean, self.low, self.high, holds)
 
 
 def experiments_on(results: Iterable[Results], sweep: str | None = None) -> list[Results]:
@@ -194,7 +213,8 @@ def better(found: Sequence[Difference], names: str) -> Part:
     unsaturated = [one for one in found if one.headroom > LEVEL]
     ahead = sum(one.mean > LEVEL for one in unsaturated)
     holds = worst.mean >= -LEVEL and 2 * ahead >= len(unsaturated) if unsaturated else None
-    return Part(holds, f"least {worst}; ahead at {ahead} of {len(unsaturated)}{_saturated(found, unsaturated)}")
+    text = f"least {worst}; ahead at {ahead} of {len(unsaturated)}{_saturated(found, unsaturated)}"
+    return Part(holds, text, tuple(one.evidence(-LEVEL, counts=one in unsaturated) for one in found))
 
 
 def at_least(found: Sequence[Difference], margin: float, names: str) -> Part:
@@ -220,7 +240,8 @@ def at_least(found: Sequence[Difference], margin: float, names: str) -> Part:
     worst = min(unsaturated or found, key=lambda one: one.mean)
     short = _lengths([one for one in unsaturated if one.mean < margin])
     text = f"least {worst}" + (f"; short of {margin:g} at {short} bits" if short else "")
-    return Part(not short if unsaturated else None, text + _saturated(found, unsaturated))
+    evidence = tuple(one.evidence(margin, counts=one in unsaturated) for one in found)
+    return Part(not short if unsaturated else None, text + _saturated(found, unsaturated), evidence)
 
 
 def _saturated(found: Sequence[Difference], unsaturated: Sequence[Difference]) -> str:

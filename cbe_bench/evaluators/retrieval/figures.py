@@ -6,13 +6,21 @@ import pandas as pd
 
 from cbe_bench.core.report import Figure, Report, Table
 from cbe_bench.core.results import Results
-from cbe_bench.core.style import BROAD, drawing_style, line_styles, plain
+from cbe_bench.core.style import BROAD, drawing_style, entitle, line_styles, plain
+from cbe_bench.evaluators.retrieval.frontier import (
+    differences_figure,
+    differences_table,
+    frontier_figure,
+    frontier_table,
+)
 from cbe_bench.evaluators.retrieval.rows import recall_rows
 from cbe_bench.evaluators.retrieval.sweep_figure import sweep_figure
 from cbe_bench.evaluators.retrieval.tables import (
     MEDIAN,
     data_label,
     equal_time_table,
+    lengths_table,
+    named_synthetic,
     objective_table,
     recall_curves,
     recall_table,
@@ -27,6 +35,8 @@ _DIGITS = 6
 _LEGEND_INCHES = 1.2
 """Width of one method in the legend."""
 _HOW = {"symmetric": "codes against codes", "asymmetric": "real query against codes"}
+_DRAWN_DEPTHS = (1, 2, 3, 4, 5, 7, 10, 14, 20, 30, 40, 50, 60, *range(80, 10_000, 20))
+"""Depths that make a line smooth: the others are in the table."""
 Styles = dict[str, tuple[str, str]]
 
 
@@ -43,12 +53,28 @@ def retrieval_report(results: Results) -> Report:
             folded=True,
             digits=_DIGITS,
         ),
-        Table("table", recall_table(rows), "Recall of each method and code length.", folded=True, digits=_DIGITS),
+        *(() if sweep else _comparisons(results)),
+        Table("table", recall_table(rows), "Recall of each method and code length.", shown=False, digits=_DIGITS),
         Table("recall", recall_curves(rows), "Recall at every depth.", folded=True, shown=False, digits=_DIGITS),
     )
     figures = _sweep_figures(results) if sweep else _recall_figures(results)
     any_done = any(row.ok for row in recall_rows(rows))
-    return Report(tables=tuple(table for table in tables if len(table.frame)), figures=figures if any_done else ())
+    return Report(
+        tables=tuple(table for table in tables if len(table.frame)),
+        figures=figures if any_done else (),
+        terminal=("sweep" if sweep else "lengths",),
+    )
+
+
+def _comparisons(results: Results) -> tuple[Table, ...]:
+    rows, lengths = results.rows, results.description.config["n_bits"]
+    depth = max((row.depths[-1] for row in recall_rows(rows) if row.ok and row.depths), default=0)
+    caption = f"recall@{depth} by code length k (bits): mean ± standard deviation over seeds"
+    return (
+        Table("lengths", lengths_table(rows, lengths), caption, written=False),
+        Table("frontier", frontier_table(rows), "Recall and encode time.", shown=False, digits=_DIGITS),
+        Table("differences", differences_table(rows, lengths), "Recall less that of lsh.", shown=False, digits=_DIGITS),
+    )
 
 
 def _sweep_tables(results: Results) -> tuple[Table, ...]:
@@ -62,34 +88,57 @@ def _sweep_tables(results: Results) -> tuple[Table, ...]:
 
 
 def _sweep_figures(results: Results) -> tuple[Figure, ...]:
-    caption = "What was measured against the parameter; bars are one standard deviation over seeds."
+    caption = "What was measured against the parameter; bars are one standard deviation over seeds." + {
+        "lam": " Bands: the 0.5 points that the paper allows, around λ = 1.",
+        "mu": " Dotted: the paper's gain of 2 points over μ = 0.",
+    }.get(results.description.config["sweep"], "")
     return (Figure("sweep", lambda: sweep_figure(results), caption),)
 
 
 def _recall_figures(results: Results) -> tuple[Figure, ...]:
-    return (
-        Figure(
-            "recall",
-            lambda: recall_figure(results, "symmetric"),
-            "Codes against codes (symmetric). Bands are one standard deviation over seeds.",
-        ),
-        Figure(
-            "recall-asymmetric",
-            lambda: recall_figure(results, "asymmetric"),
-            "The real projection of the query against codes (asymmetric).",
-            folded=True,
-            table="recall",
-        ),
+    frontier = Figure(
+        "frontier",
+        lambda: frontier_figure(results),
+        "Recall against encode time, both axes logarithmic, recall in neighbours missed; points are code lengths, bars "
+        "one standard deviation over seeds.",
     )
+    beside_lsh = Figure(
+        "differences",
+        lambda: differences_figure(results),
+        "Recall less that of lsh at the same code length, compared seed by seed; bars are 95% intervals, noise pooled "
+        "over methods.",
+    )
+    as_in_the_paper = Figure(
+        "recall",
+        lambda: recall_figure(results, "symmetric"),
+        "As in the paper: recall against the number of retrieved points, codes against codes (symmetric). Bands are "
+        "one standard deviation over seeds.",
+        folded=True,
+        inline=all(row.data_kind != "synthetic" for row in results.rows),
+    )
+    asymmetric = Figure(
+        "recall-asymmetric",
+        lambda: recall_figure(results, "asymmetric"),
+        "As in the paper, the real projection of the query against codes (asymmetric).",
+        folded=True,
+        table="recall",
+        inline=False,
+    )
+    found = (
+        (frontier, len(frontier_table(results.rows))),
+        (beside_lsh, len(differences_table(results.rows, results.description.config["n_bits"]))),
+        (as_in_the_paper, True),
+        (asymmetric, True),
+    )
+    return tuple(figure for figure, there in found if there)
 
 
 def recall_figure(results: Results, scoring: str) -> "Drawing":
     """Draw recall against the number of retrieved points: a column of panels for each code length.
 
-    The lower row has all methods at that length, and under it the time of each relative to the reference; the upper
-    row, where times were measured, has each at the length it reaches in the time of the reference. Either row may be
-    missing. The band around a line is one standard deviation over seeds. The note under a panel has the code length of
-    each method there, or its time.
+    The lower row has all methods at that length; the upper row, where times were measured, has each at the length it
+    reaches in the time of the reference. Either row may be missing. The band around a line is one standard deviation
+    over seeds. Code lengths and times are in the table of equal time.
 
     Parameters
     ----------
@@ -120,18 +169,12 @@ def recall_figure(results: Results, scoring: str) -> "Drawing":
                 draw(axis, curves, times[times["target_bits"] == n_bits] if len(times) else times, n_bits, styles)
                 axis.set(xlim=(0, curves["depth"].max()), ylim=(0, 1))
             row[0].set_ylabel("recall@R")
-        legend = figure.legend(
-            *_handles(axes),
-            loc="outside lower center",
-            ncols=min(len(styles), int(width / _LEGEND_INCHES)),
-            frameon=False,
-            title=data_label(recall_rows(results.rows)),
-            title_fontsize=7.5,
-        )
-        legend.get_title().set(color="0.35", parse_math=False)
-        what = " and ".join(f"fixed {name}" for name in fixed)
-        title = f"{results.description.title}, {what}, {scoring} ({_HOW[scoring]})"
-        figure.suptitle(title, fontsize=10.5, parse_math=False)
+        columns = min(len(styles), int(width / _LEGEND_INCHES))
+        figure.legend(*_handles(axes), loc="outside lower center", ncols=columns, frameon=False)
+        rows = recall_rows(results.rows)
+        what = " and ".join(f"at equal {name}" for name in fixed)
+        title = f"{results.description.title}: recall {what}, {scoring} ({_HOW[scoring]})"
+        entitle(figure, named_synthetic(title, rows), data_label(rows))
     return figure
 
 
@@ -145,55 +188,31 @@ def _handles(axes: Any) -> tuple[list[Any], list[str]]:
 
 
 def _draw_equal_bits(axis: "Axes", curves: pd.DataFrame, times: pd.DataFrame, n_bits: int, styles: Styles) -> None:
-    """Draw all methods at one code length, and write the time of each relative to the reference."""
+    """Draw all methods at one code length."""
     for encoder in styles:
         _draw_line(axis, curves[(curves["n_bits"] == n_bits) & (curves["encoder"] == encoder)], encoder, styles)
     axis.set_title(f"{n_bits:,} bits")
     axis.set_xlabel("retrieved points R")
-    if not len(times):
-        return
-    others = times[~times["is_reference"] & times["time_ratio_at_equal_bits"].notna()]
-    ratios = [
-        f"{name} {_times(ratio)}"
-        for name, ratio in zip(others["encoder"], others["time_ratio_at_equal_bits"], strict=True)
-    ]
-    reference = times.loc[times["is_reference"], "encoder"]
-    if ratios and len(reference):
-        _write_below(axis, f"time / {reference.iloc[0]}:", ratios, -29)
 
 
 def _draw_equal_time(axis: "Axes", curves: pd.DataFrame, times: pd.DataFrame, n_bits: int, styles: Styles) -> None:
-    """Draw each method at the code length it reaches in the time of the reference, and write that length."""
+    """Draw each method at the code length it reaches in the time of the reference."""
     lengths = dict(zip(times["encoder"], times["n_bits"], strict=True))
-    drawn = []
     for encoder in styles:
         own = lengths.get(encoder.removesuffix(MEDIAN))
         found = curves[(curves["n_bits"] == own) & (curves["encoder"] == encoder)]
         if len(found):
             _draw_line(axis, found, encoder, styles)
-            drawn.append(f"{encoder} {own:,}")
     reference = times[times["is_reference"]]
     if len(reference):
         name, time_us = reference["encoder"].iloc[0], reference["reference_us_per_vector"].iloc[0]
         axis.set_title(f"time of {plain(name)} at {n_bits:,} bits\n({time_us:.3g} µs per vector)")
-    _write_below(axis, "code lengths (bits):", drawn, -16)
-
-
-def _write_below(axis: "Axes", heading: str, notes: list[str], points: float) -> None:
-    """Write notes under a panel, two on a line, so many points from it."""
-    lines = [heading, *(", ".join(notes[i : i + 2]) for i in range(0, len(notes), 2))]
-    style: Any = {"ha": "center", "va": "top", "fontsize": 6.8, "color": "0.3", "parse_math": False}
-    where: Any = {"xycoords": "axes fraction", "textcoords": "offset points"}
-    axis.annotate("\n".join(lines), (0.5, 0), (0, points), **where, **style)
 
 
 def _draw_line(axis: "Axes", found: pd.DataFrame, encoder: str, styles: Styles) -> None:
     colour, dash = styles[encoder]
+    found = found[found["depth"].isin(_DRAWN_DEPTHS)]
     wide: Any = {"linewidth": BROAD[encoder], "zorder": 1} if encoder in BROAD else {}
     axis.plot(found["depth"], found["mean"], dash, color=colour, label=plain(encoder), **wide)
     low, high = found["mean"] - found["std"], found["mean"] + found["std"]
     axis.fill_between(found["depth"], low, high, color=colour, alpha=0.15, linewidth=0)
-
-
-def _times(ratio: float) -> str:
-    return f"{ratio:.0f}x" if ratio >= 10 else f"{ratio:.2g}x"

@@ -29,6 +29,23 @@ def data_label(rows: Sequence[RetrievalRow]) -> str:
     )
 
 
+def named_synthetic(title: str, rows: Sequence[RetrievalRow]) -> str:
+    """Return the title of a figure; what is about synthetic data begins with that word.
+
+    Parameters
+    ----------
+    title : str
+        The title without it.
+    rows : sequence of RetrievalRow
+        At least one.
+
+    Returns
+    -------
+    str
+    """
+    return f"Synthetic data: {title}" if rows[0].data_kind == "synthetic" else title
+
+
 def recall_curves(rows: Sequence[Row]) -> pd.DataFrame:
     """Return mean and standard deviation over seeds of recall at every depth, in long form.
 
@@ -124,6 +141,32 @@ def _equal_time_line(row: EqualTimeRow, reference: str) -> dict[str, object]:
         "time_ratio_at_equal_bits": row.time_ratio_at_equal_bits,
         "reference_us_per_vector": row.reference_us_per_vector,
     }
+
+
+def lengths_table(rows: Sequence[Row], lengths: Iterable[int]) -> pd.DataFrame:
+    """Return recall at the greatest depth as methods x code lengths: mean and standard deviation over seeds.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        The rows of one experiment.
+    lengths : iterable of int
+        The code lengths.
+
+    Returns
+    -------
+    DataFrame
+        A line for each method.
+    """
+    done = [row for row in recall_rows(rows) if row.ok and row.n_bits in set(lengths)]
+    lines = []
+    for label in dict.fromkeys(row.label for row in done):
+        line: dict[str, object] = {"encoder": label}
+        for k in sorted({row.n_bits for row in done}):
+            values = pd.Series([row.recall[-1] for row in done if (row.label, row.n_bits) == (label, k)], dtype=float)
+            line[f"k={k:,}"], line[f"k={k:,}_std"] = values.mean(), values.std(ddof=1)
+        lines.append(line)
+    return pd.DataFrame(lines)
 
 
 def sweep_table(rows: Sequence[Row], parameter: str) -> pd.DataFrame:

@@ -1,12 +1,14 @@
 """Tables 1 and 2: how time and memory grow, circulant against bilinear, and codes shorter or longer than d."""
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from cbe_bench.core.claims import Claim, Estimate, Part, Source, Verdict
+from cbe_bench.core.claims import Claim, Estimate, Evidence, Part, Source, Verdict
 from cbe_bench.core.results import SKIPPED, Results
 from cbe_bench.evaluators.timing.claims_device import GPU_CLAIM
 from cbe_bench.evaluators.timing.device import HOST
@@ -57,9 +59,7 @@ def growth_with_d(encoder: str, claim: Claim, results: Sequence[Results]) -> lis
     encoder : str
         The method of that line.
     claim : Claim
-        What is judged.
     results : sequence of Results
-        The rows of each experiment.
     """
     rows = {name: _done(mine, encoder) for name, mine in _by_name(results).items()}
     square = {name: [row for row in mine if row.n_bits == row.n_features] for name, mine in rows.items()}
@@ -78,7 +78,9 @@ def growth_with_d(encoder: str, claim: Claim, results: Sequence[Results]) -> lis
         parts += _exponents(fewer[also], encoder, "n_bits", "k")
         used += [also] if also != name else []
     source = _source([row for key in used for row in rows[key]], used)
-    return [claim.conclude(parts, source, Estimate(slope, slope - 2 * error, slope + 2 * error))]
+    law = _law_slope(square[name], "n_features", EXPECTED[encoder][1])
+    region = (law - TIME_OFF, law + TIME_OFF)
+    return [claim.conclude(parts, source, Estimate(slope, slope - 2 * error, slope + 2 * error), region)]
 
 
 def _points(rows: list[TimingRow], size: str) -> int:
@@ -101,9 +103,14 @@ def _slope(rows: list[TimingRow], size: str, what: str) -> tuple[float, float]:
     return float(slope), float(np.sqrt(np.sum(left**2) / (len(x) - 2) / np.sum((x - x.mean()) ** 2)))
 
 
+def _law_slope(rows: list[TimingRow], size: str, law: Callable[..., Any]) -> float:
+    """Return the slope that a law of d and k has over the sizes of some rows."""
+    d, k = (np.array([getattr(row, key) for row in rows], float) for key in ("n_features", "n_bits"))
+    return float(np.polyfit(np.log([getattr(row, size) for row in rows]), np.log(law(d, k)), 1)[0])
+
+
 def _exponents(rows: list[TimingRow], encoder: str, size: str, name: str) -> list[Part]:
     """Judge the exponents of time and space in a size against those of their laws over the same points."""
-    d, k = (np.array([getattr(row, key) for row in rows], float) for key in ("n_features", "n_bits"))
     time_law, time_of, space_law, space_of = EXPECTED[encoder]
     span = f"{name} = {min(getattr(row, size) for row in rows):,} to {max(getattr(row, size) for row in rows):,}"
     parts = []
@@ -112,10 +119,11 @@ def _exponents(rows: list[TimingRow], encoder: str, size: str, name: str) -> lis
         ("space", "parameter_bytes", space_law, space_of, SPACE_OFF),
     ):
         found = _slope(rows, size, key)[0]
-        expected = float(np.polyfit(np.log([getattr(row, size) for row in rows]), np.log(of(d, k)), 1)[0])
-        parts.append(
-            Part(abs(found - expected) <= off, f"{what} as {name}^{found:.2f} ({law}: {expected:.2f}) for {span}")
-        )
+        expected = _law_slope(rows, size, of)
+        holds = abs(found - expected) <= off
+        largest = max(getattr(row, size) for row in rows)
+        evidence = Evidence(f"exponent of {what} in {name}", largest, found, found, found, holds)
+        parts.append(Part(holds, f"{what} as {name}^{found:.2f} ({law}: {expected:.2f}) for {span}", (evidence,)))
     return parts
 
 
@@ -125,9 +133,7 @@ def more_bits(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
     Parameters
     ----------
     claim : Claim
-        What is judged.
     results : sequence of Results
-        The rows of each experiment.
     """
     found = {name: _at_largest_d(_done(rows, "cbe-rand"), below=False) for name, rows in _by_name(results).items()}
     found = {name: rows for name, rows in found.items() if _points(rows, "n_bits") >= _FEWEST}
@@ -146,9 +152,7 @@ def fewer_bits(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
     Parameters
     ----------
     claim : Claim
-        What is judged.
     results : sequence of Results
-        The rows of each experiment.
     """
     verdicts = []
     for name, rows in _by_name(results).items():
@@ -175,9 +179,7 @@ def against_bilinear(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
     Parameters
     ----------
     claim : Claim
-        What is judged.
     results : sequence of Results
-        The rows of each experiment.
     """
     verdicts = []
     for name, rows in _by_name(results).items():
@@ -185,7 +187,9 @@ def against_bilinear(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
         found = _ratios(square)
         if found:
             parts = [_as_in_the_paper(found), _rising(found), _full_fits(square)]
-            verdicts.append(claim.conclude(parts, _source(square, [name]), found[max(found)]))
+            last = max(found)
+            region = (RATIO_LEAST * _printed_ratio(last), math.nan)
+            verdicts.append(claim.conclude(parts, _source(square, [name]), found[last], region))
     return verdicts
 
 
@@ -200,9 +204,15 @@ def _ratios(rows: list[TimingRow]) -> dict[int, Estimate]:
 
 
 def _as_in_the_paper(found: dict[int, Estimate]) -> Part:
-    printed = {d: ENCODE_MS[d]["bilinear-rand"] / ENCODE_MS[d]["cbe-rand"] for d in found}
+    printed = {d: _printed_ratio(d) for d in found}
     listed = ", ".join(f"{ratio.value:.3g} (paper {printed[d]:.3g}) at d = {d:,}" for d, ratio in found.items())
-    return Part(all(found[d].value >= RATIO_LEAST * printed[d] for d in found), f"bilinear / circulant {listed}")
+    holds = {d: ratio.value >= RATIO_LEAST * printed[d] for d, ratio in found.items()}
+    evidence = tuple(Evidence("time of bilinear / circulant", d, *ratio, holds[d]) for d, ratio in found.items())
+    return Part(all(holds.values()), f"bilinear / circulant {listed}", evidence)
+
+
+def _printed_ratio(d: int) -> float:
+    return ENCODE_MS[d]["bilinear-rand"] / ENCODE_MS[d]["cbe-rand"]
 
 
 def _rising(found: dict[int, Estimate]) -> Part:
@@ -251,6 +261,7 @@ CLAIMS = (
         rule=f"the fitted exponent of the time of cbe-rand in k, for k from d on at one d, is within {TIME_OFF:g} of "
         f"1; at least {_FEWEST} code lengths, d = {LEAST_DIM:,} or more",
         measure="exponent of time in k (interval: two standard errors)",
+        region=(1 - TIME_OFF, 1 + TIME_OFF),
         missing=f"fewer than {_FEWEST} code lengths from d = {LEAST_DIM:,} or more on were timed (--bits d,2d,4d)",
         judge=more_bits,
     ),
@@ -275,6 +286,7 @@ CLAIMS = (
         rule=f"the time of cbe-rand for k < d is at least {NO_CHEAPER:g} of that for k = d, at the largest d timed, "
         f"{LEAST_DIM:,} or more",
         measure="least time for k < d / time for k = d",
+        region=(NO_CHEAPER, math.nan),
         missing=f"no codes of fewer than d bits were timed for d = {LEAST_DIM:,} or more (--bits d/4,d/2,d)",
         judge=fewer_bits,
     ),

@@ -127,7 +127,7 @@ class TimingExperiment(Experiment):
         how = f"IQR {row.relative_iqr:.0%}" if len(row.samples_us) > 1 else "a single sample"
         line = f"{row.encode_us_per_vector:,.4g} us per vector, {how} ({len(row.samples_us)} samples)"
         if row.relative_iqr > UNSTABLE:
-            line += "; UNSTABLE: something else uses the machine: close it, or raise --budget and --rerun all"
+            line += ", unstable"
         return line
 
     @classmethod

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from markupsafe import Markup
+
 import cbe_bench
 from cbe_bench.core.cache import whole_file
 from cbe_bench.core.errors import InputError
@@ -15,16 +17,19 @@ from cbe_bench.core.results import DESCRIPTION_FILE, Results
 from cbe_bench.evaluators.base import judge, load_experiments
 from cbe_bench.reports.advice import choices, summaries
 from cbe_bench.reports.claim_summary import counts, summarise
-from cbe_bench.reports.claims_table import claims_markdown
+from cbe_bench.reports.claims_table import claims_markdown, region
 from cbe_bench.reports.errata import ERRATA
 from cbe_bench.reports.families import families_table
+from cbe_bench.reports.findings import findings, leading
 from cbe_bench.reports.page.explorer import explorer_data
+from cbe_bench.reports.page.figures import inline
 from cbe_bench.reports.page.grid import dimensions, number, recall
-from cbe_bench.reports.page.images import data_address
-from cbe_bench.reports.page.text import counted, duration, interval, markdown_table
+from cbe_bench.reports.page.scorecard import cards, evidence_grid, interval_bar
+from cbe_bench.reports.page.text import counted, duration, interval, markdown_table, math, notes
 from cbe_bench.reports.page.views import KIND_NAMES, ExperimentView, page_sections, sorted_kinds
 
-PIECES = ("summary", "claims", "advice", "table2")
+PAPER = "https://arxiv.org/abs/1511.06480"
+PIECES = ("summary", "claims", "advice", "table2", "findings", "failing", "choice")
 """Parts of the page that other documents may include, each a template of Markdown."""
 
 
@@ -90,6 +95,7 @@ def load_results(folder: Path) -> dict[str, Any]:
     every_choice = [choice for section in by_data for choice in choices(section.results)]
     verdicts = judge(experiments)
     claims = summarise(verdicts)
+    lead = leading(experiments)
     return {
         "version": cbe_bench.__version__,
         "scale": scale,
@@ -107,7 +113,14 @@ def load_results(folder: Path) -> dict[str, Any]:
         "ended": _last_day(experiments),
         "summaries": summaries(section.results for section in by_data),
         "choices": every_choice,
-        "explorer": explorer_data(every_choice),
+        "explorer": [found for section in by_data if (found := explorer_data(section.results))],
+        "cards": cards(claims),
+        "findings": findings(lead, counts(claims)),
+        "lead_figures": [
+            one for section in sections if section.results is lead for one in section.figures if one.name == "frontier"
+        ],
+        "paper": PAPER,
+        "notes": notes(),
         "errata": ERRATA,
     }
 
@@ -143,7 +156,12 @@ def _render(template: str, facts: dict[str, Any], base: Path) -> str:
     )
     helpers: dict[str, Callable[..., Any]] = {
         "link": lambda path: quote(Path(os.path.relpath(path, base)).as_posix()),
-        "embed": data_address,
+        "inline": lambda path, title: Markup(inline(path, title)),
+        "math": math,
+        "region": region,
+        "short": lambda text: text.split(" (interval")[0],
+        "interval_bar": lambda verdict: Markup(interval_bar(verdict)),
+        "evidence_grid": evidence_grid,
         "number": number,
         "recall": recall,
         "dimensions": dimensions,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-_BESIDE = {"_std": "± {}", "_paper": "({})"}
+_BESIDE = {"_std": "± {}", "_paper": "({})", "_expected": "({})"}
 """How the value of a column that belongs to another, by the end of its name, is written beside it."""
 _IN_HEADING = ("data", "data_kind")
 
@@ -23,6 +23,13 @@ class Cell:
     def is_number(self) -> bool:
         """Whether it is set to the right and sorted by size."""
         return isinstance(self.key, float)
+
+    @property
+    def sort_key(self) -> str:
+        """What a script sorts it by where its text does not do; empty where it does."""
+        if not isinstance(self.key, float):
+            return ""
+        return "" if self.text == f"{self.key:g}" and not self.beside else f"{self.key:.6g}"
 
     @property
     def plain(self) -> str:
@@ -121,4 +128,5 @@ def _text(name: str, value: Any) -> str:
         return str(value)
     if name in ("d", "n_bits", "target_bits"):
         return dimensions(size)
-    return recall(size) if "@" in name or name in ("recall", "auc") else number(size)
+    is_recall = "@" in name or name.startswith("k=") or name in ("recall", "auc")
+    return recall(size) if is_recall else number(size)

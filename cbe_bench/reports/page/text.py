@@ -1,6 +1,10 @@
 """Numbers and lists in words."""
 
+import re
 from collections.abc import Iterable
+from pathlib import Path
+
+from markupsafe import Markup, escape
 
 from cbe_bench.core.claims import Verdict
 from cbe_bench.reports.page.grid import Grid, number
@@ -47,3 +51,27 @@ def markdown_table(grid: Grid) -> str:
 def markdown_cell(text: object) -> str:
     """Write a text so that it stays in one cell of a Markdown table."""
     return " ".join(str(text).split()).replace("|", "\\|")
+
+
+def notes() -> Markup:
+    """Return the notes of the page, on methods, numbers and limits, as HTML."""
+    from markdown_it import MarkdownIt
+
+    text = (Path(__file__).parent / "templates" / "notes.md").read_text(encoding="utf-8")
+    html = MarkdownIt("commonmark").enable("table").render(text)
+    for i in range(html.count("<table>")):
+        box = f'<div class="scroll" tabindex="0" role="group" aria-label="Table {i + 1} of the notes">'
+        html = html.replace("<table>", f'{box}<table class="prose notes">', 1)
+    return Markup(html.replace("</table>", "</table></div>"))
+
+
+_GREEK = {"lambda": "λ", "lam": "λ", "mu": "μ", "pi": "π", "theta": "θ", "rho": "\u03c1", "delta": "δ", "epsilon": "ε"}
+_SIGNS = {**_GREEK, "sqrt(": "√(", ">=": "≥", "<=": "≤"}
+_WORDS = re.compile(rf"\bsqrt\(|(?<![-\w/])(?:{'|'.join(_GREEK)})\b(?![-\w./]*\.(?:yaml|csv))|>=|<=")
+_POWER = re.compile(r"(?<=[\w)])\^(-?\d+(?:\.\d+)?|\w)")
+
+
+def math(text: object) -> Markup:
+    """Write formulas in a text as the paper does: powers raised, Greek letters, roots."""
+    safe = _WORDS.sub(lambda found: _SIGNS[found[0]], str(text))
+    return Markup(_POWER.sub(r"<sup>\1</sup>", str(escape(safe))))

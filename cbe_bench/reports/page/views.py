@@ -11,9 +11,11 @@ import yaml
 
 from cbe_bench.core.config import as_yaml
 from cbe_bench.core.environment import human_bytes
+from cbe_bench.core.report import save_table
 from cbe_bench.core.results import DESCRIPTION_FILE, OK, ROWS_FILE, Results
 from cbe_bench.evaluators.base import Experiment, experiment_class
 from cbe_bench.evaluators.configs import config_folders
+from cbe_bench.reports.page.figures import draw_missing
 from cbe_bench.reports.page.grid import Grid, grid_of
 
 KIND_NAMES = {
@@ -36,11 +38,14 @@ def sorted_kinds(kinds: set[str]) -> list[str]:
 class FigureView:
     """A figure of an experiment, as a file."""
 
+    name: str
     path: Path
     caption: str
     folded: bool
     links: list[Path]
-    """Its numbers and its form for print."""
+    """Its numbers and its other forms."""
+    inline: bool
+    """Whether the page has it, or only links to it."""
 
 
 @dataclass(frozen=True)
@@ -138,15 +143,24 @@ class ExperimentView:
 
     @cached_property
     def figures(self) -> list[FigureView]:
-        """Its figures, as far as they have been drawn."""
+        """Its figures; what has no file yet is drawn now."""
         found = []
         for figure in self._report.figures:
-            path = self.results.folder / f"{figure.name}.png"
-            links = (path.with_name(f"{figure.table or figure.name}.csv"), path.with_suffix(".pdf"))
-            if path.is_file():
+            path = draw_missing(figure, self.results.folder)
+            if path is not None:
+                links = [self._numbers(figure.table or figure.name)]
+                links += [path.with_suffix(suffix) for suffix in (".png", ".pdf", ".svg")]
                 here = [link for link in links if link.is_file()]
-                found.append(FigureView(path, figure.caption, figure.folded, here))
+                found.append(FigureView(figure.name, path, figure.caption, figure.folded, here, figure.inline))
         return found
+
+    def _numbers(self, name: str) -> Path:
+        """Return the file of a table, written now where it is missing."""
+        path = self.results.folder / f"{name}.csv"
+        table = next((table for table in self._report.tables if table.name == name), None)
+        if table and not path.is_file():
+            save_table(table.frame, path.with_suffix(""), table.digits)
+        return path
 
     @cached_property
     def tables(self) -> list[TableView]:

@@ -45,20 +45,24 @@
     }));
   }
 
-  const dialog = document.getElementById("enlarged");
-  const large = dialog.querySelector("img");
-  for (const button of document.querySelectorAll("button.zoom")) {
-    button.addEventListener("click", () => {
-      const image = button.querySelector("img");
-      large.src = image.src;
-      large.alt = image.alt;
-      dialog.classList.toggle("full", innerWidth < 720);
-      dialog.showModal();
+  for (const chips of document.querySelectorAll(".chips")) {
+    const cards = [...document.querySelectorAll("#claims .card")];
+    chips.addEventListener("click", (event) => {
+      const chip = event.target.closest("button");
+      if (!chip) return;
+      const on = chip.getAttribute("aria-pressed") !== "true";
+      for (const other of chips.querySelectorAll("button")) other.setAttribute("aria-pressed", String(on && other === chip));
+      for (const card of cards) card.hidden = on && card.dataset.outcome !== chip.dataset.outcome;
     });
+    chips.hidden = false;
   }
-  dialog.addEventListener("click", (event) => { if (event.target !== large) dialog.close(); });
-  large.addEventListener("click", () => dialog.classList.toggle("full"));
-  dialog.addEventListener("close", () => { dialog.classList.remove("full"); large.removeAttribute("src"); });
+  const reveal = () => {
+    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    for (let e = target; e; e = e.parentElement) if (e.tagName === "DETAILS") e.open = true;
+    if (target) target.scrollIntoView();
+  };
+  addEventListener("hashchange", reveal);
+  reveal();
 
   const links = new Map([...document.querySelectorAll("nav a")].map((a) => [a.hash.slice(1), a]));
   const seen = new IntersectionObserver((entries) => {
@@ -68,5 +72,6 @@
       links.get(entry.target.id)?.setAttribute("aria-current", "true");
     }
   }, { rootMargin: "0px 0px -75% 0px" });
-  links.forEach((_, id) => seen.observe(document.getElementById(id)));
+  links.forEach((_, id) => { const section = document.getElementById(id); if (section) seen.observe(section); });
+  addEventListener("beforeprint", () => document.querySelectorAll("#claims .card").forEach((card) => { card.hidden = false; }));
 })();

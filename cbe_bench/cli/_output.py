@@ -1,0 +1,168 @@
+"""Results on standard output, in one of four formats; how much is said on standard error.
+
+Every verb that prints results has `--format`: a table for people, or JSON, CSV or Markdown for programs and documents.
+Tables are as wide as the terminal; into a file or a pipe they go plain, as wide as they are. `-q` silences progress
+and messages, `-v` adds details; every verb has both.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
+
+    from cbe_bench.reports.page.grid import Grid
+
+TABLE, JSON, CSV, MARKDOWN = FORMATS = ("table", "json", "csv", "md")
+_SHORTEST = 24
+"""Texts in a table are cut to no fewer characters; a table that is still too wide is printed in parts."""
+_VERBOSITY = "cbe_bench.verbosity"
+
+
+def format_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--format`, and `--json` as a short way to write one of its values."""
+    short = click.option("--json", "form", flag_value=JSON, help="The same as --format json.")
+    formats = click.option(
+        "--format",
+        "form",
+        type=click.Choice(FORMATS),
+        default=TABLE,
+        show_default=True,
+        help="How results are printed.",
+    )
+    return formats(short(function))
+
+
+def add_verbosity(command: click.Command) -> None:
+    """Give a verb, and the verbs within it, `-q` and `-v`."""
+    for inner in command.commands.values() if isinstance(command, click.Group) else ():
+        add_verbosity(inner)
+    if isinstance(command, click.Group) or any(parameter.name == "quiet" for parameter in command.params):
+        return
+    for flag, name, level, text in (
+        ("-q", "quiet", -1, "Print results and errors only."),
+        ("-v", "verbose", 1, "Print every table and every note."),
+    ):
+        option = click.Option([flag, f"--{name}"], is_flag=True, expose_value=False, help=text, callback=_set(level))
+        command.params.append(option)
+
+
+def _set(level: int) -> Callable[[click.Context, click.Parameter, bool], None]:
+    def callback(context: click.Context, parameter: click.Parameter, given: bool) -> None:
+        if given:
+            context.meta[_VERBOSITY] = level
+
+    return callback
+
+
+def verbosity() -> int:
+    """Return -1 where only results and errors are printed, 1 where details are, else 0."""
+    context = click.get_current_context(silent=True)
+    return int(context.meta.get(_VERBOSITY, 0)) if context else 0
+
+
+def say(text: str) -> None:
+    """Print a message to standard error, unless it is silenced."""
+    if verbosity() >= 0:
+        click.echo(text, err=True)
+
+
+def emit(frame: "pd.DataFrame", form: str, title: str = "", show: Callable[[], None] | None = None) -> None:
+    """Print a table in a format.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The table, numbers in full: what programs get.
+    form : str
+        One of `FORMATS`.
+    title : str
+        What stands above it as a table.
+    show : callable or None
+        Prints what people see instead of the table itself.
+    """
+    from cbe_bench.reports.page.grid import grid_of
+    from cbe_bench.reports.page.text import markdown_table
+
+    if form == TABLE:
+        if show is None:
+            show_table(grid_of(frame), title)
+        else:
+            show()
+    elif form == JSON:
+        click.echo(json.dumps(json.loads(frame.to_json(orient="records")), indent=1))
+    elif form == CSV:
+        click.echo(frame.to_csv(index=False), nl=False)
+    elif len(frame):
+        click.echo(markdown_table(grid_of(frame)), nl=False)
+
+
+def console() -> "Console":
+    """Return where results go."""
+    from rich.console import Console
+
+    return Console(highlight=False, soft_wrap=not _is_terminal())
+
+
+def width() -> int:
+    """Return the columns of the terminal; a file or a pipe gets 100."""
+    return console().width if _is_terminal() else 100
+
+
+def _is_terminal() -> bool:
+    return bool(sys.stdout.isatty())
+
+
+def show_table(grid: "Grid", title: str = "", keys: int = 1) -> None:
+    """Print a table; where it is wider than the terminal, in parts, each with the first columns."""
+    if not grid.lines:
+        return
+    out = console()
+    lines = [grid.columns, *([cell.plain for cell in line] for line in grid.lines)]
+    texts = [list(column) for column in zip(*lines, strict=True)]
+    if _is_terminal():
+        texts = _shortened(texts, out.width)
+    if title:
+        out.print(title, style="bold", markup=False, no_wrap=False)
+    numbers = [is_number for _, is_number in grid.headings]
+    for part in _parts([max(map(len, column)) for column in texts], keys, out.width if _is_terminal() else 10**6):
+        for i, line in enumerate(zip(*(_aligned(texts[j], numbers[j]) for j in part), strict=True)):
+            out.print("  ".join(line).rstrip(), style="dim" if i == 0 else "", markup=False)
+        out.print()
+
+
+def _shortened(texts: list[list[str]], most: int) -> list[list[str]]:
+    """Cut long texts, as many characters from the longest columns as it takes, so that all columns fit."""
+    widths = [max(map(len, column)) for column in texts]
+    while sum(widths) + 2 * (len(widths) - 1) > most and max(widths) > _SHORTEST:
+        widths[widths.index(max(widths))] -= 1
+    return [[elided(text, size) for text in column] for column, size in zip(texts, widths, strict=True)]
+
+
+def elided(text: str, size: int) -> str:
+    """Return a text in at most so many characters."""
+    return text if len(text) <= size else text[: size - 1].rstrip() + "…"
+
+
+def _aligned(column: Sequence[str], is_number: bool) -> list[str]:
+    most = max(map(len, column))
+    return [text.rjust(most) if is_number else text.ljust(most) for text in column]
+
+
+def _parts(widths: Sequence[int], keys: int, most: int) -> list[list[int]]:
+    """Divide columns into groups that fit a width, each beginning with the key columns."""
+    first = list(range(keys))
+    parts, used = [list(first)], sum(widths[j] + 2 for j in first)
+    start = used
+    for j in range(keys, len(widths)):
+        if used + widths[j] > most and len(parts[-1]) > keys:
+            parts.append(list(first))
+            used = start
+        parts[-1].append(j)
+        used += widths[j] + 2
+    return parts
