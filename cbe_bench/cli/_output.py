@@ -145,7 +145,7 @@ def _shortened(texts: list[list[str]], most: int) -> list[list[str]]:
 
 
 def elided(text: str, size: int) -> str:
-    """Return a text in at most so many characters."""
+    """Return a text cut to a number of characters."""
     return text if len(text) <= size else text[: size - 1].rstrip() + "…"
 
 

@@ -40,7 +40,7 @@ def exact_neighbours(data: DatasetView, k: int, progress: Progress = no_progress
     Returns
     -------
     int64 array of shape (n_queries, k)
-        The nearest first, ties to the lower row.
+        The nearest first, ties to the lower row; stated neighbours in the order of the file.
     """
     stated = stated_neighbours(data, k)
     if stated is not None:

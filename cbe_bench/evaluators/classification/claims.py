@@ -45,7 +45,7 @@ def no_loss(claim: Claim, rows: Rows, source: Source) -> Verdict:
     claim : Claim
         What is judged.
     rows : sequence of ClassificationRow
-        The rows of one dataset.
+        The rows of one experiment that are done.
     source : Source
         What they were measured on.
 
@@ -72,7 +72,7 @@ def asymmetric_gain(claim: Claim, rows: Rows, source: Source) -> Verdict:
     claim : Claim
         What is judged.
     rows : sequence of ClassificationRow
-        The rows of one dataset.
+        The rows of one experiment that are done.
     source : Source
         What they were measured on.
 

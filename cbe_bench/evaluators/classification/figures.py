@@ -43,7 +43,7 @@ def classification_report(results: Results) -> Report:
 
 
 def _in_short(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the accuracies alone, for a terminal."""
+    """Return only the accuracies, for a terminal."""
     names = ("accuracy_percent", "symmetric_accuracy_percent")
     return table[["encoder", "n_bits", "bytes_per_vector", *(n + end for n in names for end in ("", "_std"))]]
 
