@@ -65,8 +65,10 @@ def test_smoke_run_writes_rows_tables_and_figures(tmp_path):
     assert "data/flickr25600.h5 is absent: using a synthetic surrogate" in result.output
     folder = tmp_path / "smoke" / "flickr"
     names = {path.name for path in folder.iterdir()}
-    figures = {f"{name}.{kind}" for name in ("recall", "recall-asymmetric") for kind in ("png", "pdf")}
-    assert names == {"rows.jsonl", "experiment.json", "environments.json", "table.csv", "recall.csv"} | figures
+    drawn = ("recall", "recall-asymmetric", "differences")
+    figures = {f"{name}.{kind}" for name in drawn for kind in ("png", "pdf", "svg")}
+    tables = {"table.csv", "recall.csv", "differences.csv"}
+    assert names == {"rows.jsonl", "experiment.json", "environments.json"} | tables | figures
     rows = rows_in(tmp_path)
     assert len(rows) == 8
     assert {row.status for row in rows} == {"ok"}
