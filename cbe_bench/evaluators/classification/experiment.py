@@ -5,7 +5,7 @@ cached where they fit.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -195,15 +195,15 @@ class ClassificationExperiment(Experiment):
 
     @classmethod
     def measurements(cls, results: Results) -> Iterator[Measurement]:
-        """Yield accuracies in percent: means over seeds, and two standard errors either way."""
-        for rows in grouped(row for row in results.rows if row.ok):
-            for metric, values in (
-                ("accuracy (%)", [100 * row.accuracy for row in rows]),
-                ("symmetric accuracy (%)", [100 * row.accuracy_symmetric for row in rows]),
-            ):
-                if not math.isnan(values[0]):
-                    mean, half = float(np.mean(values)), _half_interval(values)
-                    yield Measurement(_subject(rows[0]), metric, mean, mean - half, mean + half)
+        """Yield accuracies in percent: means over seeds, and two standard errors either way, pooled over methods."""
+        groups = list(grouped(row for row in results.rows if row.ok))
+        for metric, name in (("accuracy (%)", "accuracy"), ("symmetric accuracy (%)", "accuracy_symmetric")):
+            found = {_subject(rows[0]): [100 * getattr(row, name) for row in rows] for rows in groups}
+            found = {subject: values for subject, values in found.items() if not math.isnan(values[0])}
+            deviation = _pooled_deviation(found.values())
+            for subject, values in found.items():
+                mean, half = float(np.mean(values)), 2 * deviation / len(values) ** 0.5
+                yield Measurement(subject, metric, mean, mean - half, mean + half)
 
 
 def _subject(row: ClassificationRow) -> str:
@@ -214,5 +214,9 @@ def _subject(row: ClassificationRow) -> str:
     return ", ".join(words)
 
 
-def _half_interval(values: list[float]) -> float:
-    return 2 * float(np.std(values, ddof=1)) / len(values) ** 0.5 if len(values) > 1 else _SINGLE_SEED_POINTS
+def _pooled_deviation(groups: Collection[list[float]]) -> float:
+    """Return the standard deviation over seeds: of all methods together, since a few seeds say little about one."""
+    freedom = sum(len(values) - 1 for values in groups)
+    if not freedom:
+        return _SINGLE_SEED_POINTS / 2
+    return float(np.sqrt(sum(np.sum((np.array(values) - np.mean(values)) ** 2) for values in groups) / freedom))
