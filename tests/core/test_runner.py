@@ -77,7 +77,7 @@ class Recorder(Silent):
     def message(self, text):
         self.messages.append(text)
 
-    def begin(self, n_cells, seconds):
+    def begin(self, n_cells, seconds, memory_bytes=0):
         self.begun.append((n_cells, seconds))
 
     def end(self, line, notes=()):

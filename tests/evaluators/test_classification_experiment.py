@@ -51,7 +51,7 @@ def test_run_writes_rows_table_and_figure_and_resumes(tmp_path, rng):
     file = toy_file(tmp_path / "toy.h5", rng)
     outcome = run(tmp_path, file)
     folder = tmp_path / "smoke" / "classification"
-    outputs = {"table.csv", "accuracy.png", "accuracy.pdf"}
+    outputs = {"table.csv", "accuracy.png", "accuracy.pdf", "accuracy.svg"}
     assert {path.name for path in folder.iterdir()} == {"rows.jsonl", "experiment.json", "environments.json"} | outputs
     rows = outcome.results.rows
     assert len(rows) == 2 * (1 + 6 * 2)

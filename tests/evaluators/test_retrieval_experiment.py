@@ -63,8 +63,9 @@ def test_run_writes_rows_tables_and_figures_and_resumes(tmp_path):
     with opened(config, Resources(), Silent()) as experiment:
         outcome = run_experiment(experiment, job_of(experiment, "smoke", tmp_path, "cbe-bench run"), Silent())
     folder = tmp_path / "smoke" / "flickr"
-    figures = {f"{name}.{suffix}" for name in ("recall", "recall-asymmetric") for suffix in ("png", "pdf")}
-    outputs = {"table.csv", "recall.csv"} | figures
+    drawn = ("recall", "recall-asymmetric", "differences")
+    figures = {f"{name}.{suffix}" for name in drawn for suffix in ("png", "pdf", "svg")}
+    outputs = {"table.csv", "recall.csv", "differences.csv"} | figures
     assert {path.name for path in folder.iterdir()} == {"rows.jsonl", "experiment.json", "environments.json"} | outputs
     rows = outcome.results.rows
     assert len(rows) == 8 and all(row.ok for row in rows)
