@@ -18,3 +18,12 @@ def rng():
 def fresh_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("CBE_BENCH_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
+
+
+@pytest.fixture
+def png_only(request, monkeypatch):
+    """Figures are drawn once, unless the test is about them: drawing takes longer than most small experiments."""
+    from cbe_bench.core import report
+
+    if "figure" not in request.node.name:
+        monkeypatch.setattr(report, "FORMATS", {".png": report.FORMATS[".png"]})

@@ -57,7 +57,9 @@ def test_circulant_codes_are_the_packed_signs_of_its_values(d, k, n, seed):
     assert np.array_equal(codes, np.packbits(values >= 0, axis=1, bitorder="little"))
 
 
-@pytest.mark.parametrize("dtype, tolerance", [(np.float32, 2e-6), (np.float64, 1e-14)])
+@pytest.mark.parametrize(
+    "dtype, tolerance", [(np.float32, 2e-6), pytest.param(np.float64, 1e-14, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("d", [2, 63, 64, 97, 128, 1000, 1024, 2048, 4001, 12_288, 25_600, 65_536, 100_000])
 def test_long_product_is_the_convolution(d, dtype, tolerance, rng):
     r, signs = rng.standard_normal(d), rng.choice([-1, 1], d).astype(np.int8)

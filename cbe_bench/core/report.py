@@ -11,6 +11,13 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Drawing
 
+FORMATS = {
+    ".png": {"Software": None},
+    ".pdf": {"CreationDate": None},
+    ".svg": {"Date": None},
+}
+"""What figures are written as, and what of their metadata would differ from run to run."""
+
 
 @dataclass(frozen=True)
 class Table:
@@ -125,7 +132,7 @@ def save_figure(figure: "Drawing", path: Path) -> list[str]:
     from cbe_bench.core.svg import compact
 
     written = []
-    for suffix, metadata in ((".png", {"Software": None}), (".pdf", {"CreationDate": None}), (".svg", {"Date": None})):
+    for suffix, metadata in FORMATS.items():
         target = path.with_suffix(suffix)
         with whole_file(target) as temporary, drawing_style():
             figure.savefig(temporary, metadata=metadata)

@@ -19,6 +19,8 @@ from cbe_bench.evaluators.base import experiment_class, load_experiment
 from cbe_bench.evaluators.configs import load_config
 from cbe_bench.evaluators.run import job_of, opened, run_experiment
 
+pytestmark = pytest.mark.usefixtures("png_only")
+
 CONFIG = str(Path("configs/flickr.yaml").resolve())
 SMALL = ["--set", "seeds=[0]", "--set", "n_bits=[32, 64]", "--set", "data.keep_dims=128"]
 SMALL += ["--set", "encoders=[cbe-rand, cbe-orth, bilinear-rand, lsh]", "--set", "fixed=[bits]"]
@@ -97,9 +99,16 @@ def test_second_run_has_nothing_to_do_and_says_so(tmp_path):
     assert (tmp_path / "smoke" / "flickr" / "rows.jsonl").read_bytes() == before
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The results of a run that was not stopped."""
+    out = tmp_path_factory.mktemp("whole")
+    run("--out", out, *SMALL)
+    return out
+
+
 @pytest.mark.parametrize("stop_after", range(8))
-def test_stopped_anywhere_and_resumed_gives_the_same_rows(stop_after, tmp_path):
-    run("--out", tmp_path / "whole", *SMALL)
+def test_stopped_anywhere_and_resumed_gives_the_same_rows(stop_after, whole, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         run_directly(tmp_path / "stopped", Stopping(stop_after))
     assert len(rows_in(tmp_path / "stopped")) == stop_after
@@ -107,7 +116,7 @@ def test_stopped_anywhere_and_resumed_gives_the_same_rows(stop_after, tmp_path):
         interrupted = load_experiment(tmp_path / "stopped" / "smoke" / "flickr")
         assert len(interrupted.description.labels) == 8, "an interrupted run can be read"
     run("--out", tmp_path / "stopped", *SMALL)
-    assert values(rows_in(tmp_path / "stopped")) == values(rows_in(tmp_path / "whole"))
+    assert values(rows_in(tmp_path / "stopped")) == values(rows_in(whole))
 
 
 def test_interrupt_ends_with_code_130_and_a_hint(tmp_path, monkeypatch):

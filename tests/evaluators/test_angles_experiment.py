@@ -22,6 +22,8 @@ from cbe_bench.evaluators.base import load_experiment
 from cbe_bench.evaluators.configs import load_config
 from cbe_bench.evaluators.run import job_of, opened, run_experiment
 
+pytestmark = pytest.mark.usefixtures("png_only")
+
 CONFIG = Path(__file__).parents[2] / "configs" / "angles.yaml"
 TINY = ["dims=[16, 32]", "draws=200", "vectors=10", "data.file=null", "data.keep_dims=64", "feature_draws=2"]
 

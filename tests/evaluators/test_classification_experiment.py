@@ -13,6 +13,8 @@ from cbe_bench.data.synthetic import SyntheticFeatures
 from cbe_bench.evaluators.configs import load_config
 from cbe_bench.evaluators.run import job_of, opened, run_experiment
 
+pytestmark = pytest.mark.usefixtures("png_only")
+
 CONFIG = Path(__file__).parents[2] / "configs" / "classification.yaml"
 FEW = ("seeds=[0]", "encoders=[cbe-opt, hd3]")
 

@@ -20,6 +20,8 @@ from cbe_bench.evaluators.retrieval.experiment import EQUAL_TIME, RECALL, Retrie
 from cbe_bench.evaluators.retrieval.rows import equal_time_rows, recall_rows
 from cbe_bench.evaluators.run import job_of, opened, run_experiment
 
+pytestmark = pytest.mark.usefixtures("png_only")
+
 CONFIGS = Path(__file__).parents[2] / "configs"
 SMALL = ("seeds=[0]", "n_bits=[32, 64]", "data.keep_dims=128", "data.file=null", "name=flickr", "data.synthetic=true")
 BITS = ("encoders=[cbe-rand, cbe-orth, bilinear-rand, lsh]", "fixed=[bits]")

@@ -22,6 +22,8 @@ from cbe_bench.evaluators.search.reranking import (
 )
 from cbe_bench.kernels.ranking import lowest
 
+pytestmark = pytest.mark.usefixtures("png_only")
+
 D = 64
 CONFIG = {
     "title": "Toy vectors",

@@ -16,6 +16,8 @@ from cbe_bench.evaluators.timing import experiment as module
 from cbe_bench.evaluators.timing.config import parse_bits, parse_dims
 from cbe_bench.evaluators.timing.paper import ENCODE_MS
 
+pytestmark = pytest.mark.usefixtures("png_only")
+
 
 def test_dims():
     assert parse_dims("2^15..2^18") == (2**15, 2**16, 2**17, 2**18)
