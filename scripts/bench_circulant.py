@@ -6,38 +6,6 @@ compute another embedding of the same use and are shown for scale: three Hadamar
 rotation of faiss. Times wander on a shared machine; read the ratios. Needs: pip install '.[peers]'
 
 Usage: python scripts/bench_circulant.py [--dims 768,25600] [--batch 0] [--out results/reference/circulant]
-
-Against other libraries in one run (`python scripts/bench_circulant.py`), how many times longer they take to the same
-bits; up to 25,600 dimensions in batches, beyond that a single vector:
-
-| d | cbe-bench | scipy.fft | pyfftw | ducc0 | mkl_fft | hd3 by fht_cpu | faiss HadamardRotation |
-|---|---|---|---|---|---|---|---|
-| 768 | 1.18 us | 4.0x | 4.3x | 3.5x | 4.1x | 3.0x | 8.2x |
-| 2,048 | 3.38 us | 3.7x | 4.6x | 5.2x | 3.4x | 1.8x | 5.2x |
-| 25,600 | 48.4 us | 3.3x | 3.7x | 4.9x | 3.3x | 2.3x | 6.2x |
-| 2^15 | 86.1 us | 3.5x | 2.4x | 3.3x | 1.7x | 1.0x | 3.4x |
-| 2^17 | 335 us | 4.0x | 2.5x | 3.4x | 1.9x | 1.0x | 3.6x |
-| 2^20 | 3.4 ms | 3.7x | 3.1x | 3.9x | 2.0x | 0.8x | 3.1x |
-| 2^24 | 78.3 ms | 6.7x | 6.1x | 5.8x | 2.4x | 0.9x | 4.1x |
-| 2^27 | 859 ms | 11.4x | 5.6x | 6.5x | 2.3x | 1.0x | 4.6x |
-
-The last two columns compute another embedding of the same use. By our own transform (`hd3`, first table) three
-Hadamard rounds take 0.47 to 0.62 of the time of a circulant product; in batches they take 0.74 to 0.83 of it at
-25,600 dimensions (`results/reference/quick/cifar10/equal-time.csv`); at equal bits their recall is that of cbe-orth,
-a little above lsh and cbe-rand. For speed alone hd3 is the one to beat.
-
-At 25,600 dimensions in batches, two threads give 1.81 times the rows of one; strided rows (`rows="strided"`) make
-d/16 bits in 1/2.4 of the time of d and 1/1.8 of that of hd3 (`results/reference/strided`); a prime number of
-dimensions takes 2.2 times as long. Hamming top-k (`python scripts/bench_hamming.py`, `results/reference/search`) runs
-at 7.3, 2.4 and 2.9 times the speed of faiss `IndexBinaryFlat` at 64, 512 and 1,536 bits, and at 4.6 times at 25,600;
-asymmetric top-k takes 5.0 times as long as Hamming top-k at 1,536 bits, and 1/7.5 of unpacking and a matrix product.
-Learning `cbe-opt` from 10,000 rows of 25,600 dimensions in ten iterations takes 11.3 times as long as encoding those
-rows, on the same cores, and 985 MiB beside the data (`python scripts/bench_learning.py`). One vector at a time,
-`encoder.encode_one(x)` gives the bits of `encode` with 1 to 1.5 us beside the work itself
-(`results/reference/single.csv`); `encode` of a single row takes 21 to 83 times as long, nearly all of it checks. The
-machine is shared and noisy: read ratios, not times. The comparisons of this paragraph and of the table above it,
-strided rows apart, were taken with the circulant kernels of an earlier version; against those the present ones take
-0.96 to 1.00 times as long, interleaved, at 768 to 2^20 dimensions.
 """
 
 import importlib.util

@@ -50,10 +50,10 @@ from cbe_bench.data.formats.hdf5_access import (
     open_file,
     read_whole,
 )
+from cbe_bench.data.view import METRICS
 from cbe_bench.encoders import Encoder
 from cbe_bench.encoders.saving import encoder_arrays, restored_encoder
 from cbe_bench.kernels.bits import Codes, code_bytes
-from cbe_bench.vectors.rows import METRICS
 
 FORMAT, VERSION = "cbe-bench codes", 1
 _BLOCK_BYTES = 1 << 23

@@ -22,13 +22,14 @@ from cbe_bench.core.locks import exclusive
 from cbe_bench.core.resources import Resources
 from cbe_bench.data.features import Features
 from cbe_bench.data.formats import open_features
+from cbe_bench.data.view import METRICS
 from cbe_bench.encoders import Encoder, load_encoder, make_encoder
 from cbe_bench.encoders.base import N_TRAIN
 from cbe_bench.kernels.parallel import threads
 from cbe_bench.vectors.blocks import EncodeTask, Run, block_rows, run_here, save_block, saved_block
 from cbe_bench.vectors.code_file import write_code_file
 from cbe_bench.vectors.ids import open_ids
-from cbe_bench.vectors.rows import METRICS, sample
+from cbe_bench.vectors.rows import sample
 
 RowsDone = Callable[[int, int, int], None]
 """Takes how many rows are done, how many there are, and how many were done by an earlier call."""

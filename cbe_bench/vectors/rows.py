@@ -9,8 +9,6 @@ from cbe_bench.core.errors import InputError
 from cbe_bench.data.features import Features, Matrix
 from cbe_bench.kernels.linalg.norms import row_norms
 
-METRICS = ("cosine", "l2", "ip")
-"""Angle, Euclidean distance, inner product."""
 _SAMPLE_BYTES = 1 << 28
 _ROWS_NAMED = 5
 

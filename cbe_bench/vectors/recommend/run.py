@@ -9,13 +9,13 @@ from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.core.progress import Progress, no_progress
 from cbe_bench.core.resources import Resources
 from cbe_bench.data.formats import open_features
+from cbe_bench.data.view import METRICS
 from cbe_bench.encoders import make_encoder
 from cbe_bench.encoders.registry import encoder_class
 from cbe_bench.kernels.parallel import threads
 from cbe_bench.vectors.recommend.answer import Choice, Target, choose, sentence
 from cbe_bench.vectors.recommend.measure import Cell, measure
 from cbe_bench.vectors.recommend.sample import draw_sample
-from cbe_bench.vectors.rows import METRICS
 
 METHODS: dict[str, int | None] = {"cbe-opt": None, "cbe-orth": None, "hd3": None, "itq": 512, "lsh": None, "sign": None}
 """Methods that are tried unless others are named, and the longest codes tried of those that are slow to train."""
