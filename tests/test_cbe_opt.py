@@ -10,6 +10,7 @@ from cbe_bench import CBEOpt, CBERand, make_encoder
 from cbe_bench.core.errors import InputError
 from cbe_bench.core.resources import Resources
 from cbe_bench.encoders import _circulant_opt_statistics as statistics
+from cbe_bench.encoders._circulant_opt_gradient import descended_spectrum
 from cbe_bench.encoders._circulant_opt_solver import best_spectrum, objective, positive_root
 from cbe_bench.encoders._circulant_opt_statistics import CirculantStatistics
 from cbe_bench.encoders.pairs import given_pairs, labelled_pairs
@@ -101,6 +102,36 @@ def test_degenerate_frequencies():
     np.testing.assert_allclose(best_spectrum(m, c, before, np.inf, d), [-1, 1j, 1, 1j], atol=1e-15)
 
 
+def test_gradient_descent_never_rises_and_ends_near_the_minimum(rng):
+    for d, lam in ((31, 1.0), (256, 0.1), (1024, 10.0)):
+        n = d // 2 + 1
+        m, size = lam * d * 10 ** rng.uniform(-1, 2, (2, n))  # a phase that matters less is found more slowly
+        c = size * np.exp(2j * np.pi * rng.random(n))
+        before = np.fft.rfft(rng.standard_normal(d))
+        c[0], c[-1] = c[0].real, c[-1].real if d % 2 == 0 else c[-1]
+        z, best = descended_spectrum(m, c, before, lam, d), best_spectrum(m, c, before, lam, d)
+        start, here, least = (frequency_objective(one, m, c, lam, d) for one in (before, z, best))
+        terms = m * np.abs(best) ** 2 + 2 * size * np.abs(best) + lam * d * (np.abs(best) ** 2 + 1) ** 2
+        assert np.all(here <= start + 1e-12 * np.abs(start))
+        assert np.all(here >= least - 1e-12 * terms)
+        inner = slice(1, n - 1)  # at the real frequencies a descent may end in the wrong one of two minima
+        assert np.mean(here[inner] <= least[inner] + 1e-6 * terms[inner]) > 0.98
+        assert z[0] == best[0]
+        assert d % 2 == 1 or z[-1].imag == 0
+
+
+@pytest.mark.parametrize("d, k", [(60, 60), (61, 20)])
+def test_solvers_have_the_same_start_and_the_closed_form_is_no_worse(d, k, rng):
+    X = rng.standard_normal((40, d))
+    params = {"max_iter": 1, "tol": 0, "random_state": 3}
+    exact, descent = (CBEOpt(k, solver=solver, **params).fit(X) for solver in ("closed-form", "gradient-descent"))
+    assert exact.objective_[0] == descent.objective_[0]
+    assert descent.objective_[1] < descent.objective_[0]
+    assert exact.objective_[1] <= descent.objective_[1] * (1 + 1e-12)
+    longer = CBEOpt(k, solver="gradient-descent", max_iter=8, tol=0, random_state=3).fit(X)
+    assert np.all(np.diff(longer.objective_) <= 1e-6 * longer.objective_[:-1])
+
+
 def dense_objective(encoder, X, r, B, block=0):
     """The objective by its definition, in the time domain."""
     R = circulant(r)
@@ -130,6 +161,32 @@ def test_objective_is_the_dense_one(d, k, rng):
         if encoder.n_iter_ > turn:
             r = encoder.r_[0].astype(np.float64)
             np.testing.assert_allclose(encoder.objective_[turn + 1], dense_objective(encoder, X, r, B)[0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("d, k", [(16, 16), (61, 20)])
+def test_codes_of_the_size_of_unit_vectors(d, k, rng):
+    X = rng.standard_normal((23, d))
+    encoders = [CBEOpt(k, scaling="1/sqrt(d)", max_iter=n, tol=0, random_state=3).fit(X) for n in (1, 2)]
+    r = CBERand(k, random_state=3).fit(X).r_[0].astype(np.float64)
+    for iteration, encoder in enumerate(encoders):
+        _, flipped, R = dense_objective(encoder, X, r, 0)
+        B = signs_of(flipped, R, k) / np.sqrt(d)
+        np.testing.assert_allclose(encoder.objective_[iteration], dense_objective(encoder, X, r, B)[0], rtol=1e-5)
+        r = encoder.r_[0].astype(np.float64)
+        np.testing.assert_allclose(encoder.objective_[iteration + 1], dense_objective(encoder, X, r, B)[0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["cbe-rand", "cbe-orth", "cbe-opt"])
+@pytest.mark.parametrize("k", [20, 61, 100])
+def test_without_sign_flips_the_matrix_is_circulant(name, k, rng):
+    X = rng.standard_normal((12, 61))
+    plain, flipped = (make_encoder(name, n_bits=k, sign_flips=on, random_state=3).fit(X) for on in (False, True))
+    assert np.all(plain.signs_ == 1)
+    assert not np.all(flipped.signs_ == 1)
+    if name != "cbe-opt":
+        assert np.array_equal(plain.r_, flipped.r_)
+    R = np.vstack([circulant(r.astype(np.float64)) for r in plain.r_])[:k]
+    np.testing.assert_allclose(plain.project(X), X @ R.T, atol=1e-10 * np.abs(R).sum(axis=1).max())
 
 
 @pytest.mark.parametrize(
@@ -290,6 +347,10 @@ def test_labels_count_only_with_a_weight(rng):
         ({"max_iter": 2.5}, "max_iter = 2.5"),
         ({"tol": -1}, "tol = -1"),
         ({"n_pairs": 1}, "n_pairs = 1; it must be an integer from 2 on"),
+        ({"solver": "closed"}, "solver = 'closed'; allowed: closed-form, gradient-descent"),
+        ({"scaling": "d"}, "scaling = 'd'"),
+        ({"sign_flips": 1}, "sign_flips = 1; allowed: True, False"),
+        ({"solver": "gradient-descent", "lam": np.inf}, "lam = inf; solver = 'gradient-descent' needs a finite one"),
         ({"mu": 1.0}, "mu = 1.0 needs labels y or pairs"),
     ],
 )

@@ -74,9 +74,9 @@ def best_spectrum(
 
 
 def objective(
-    z: NDArray[np.complex128], m: NDArray[np.float64], c: NDArray[np.complex128], lam: float, d: int, n_signs: int
+    z: NDArray[np.complex128], m: NDArray[np.float64], c: NDArray[np.complex128], lam: float, d: int, square: float
 ) -> float:
-    """Return ||B - X R'||^2 + lam ||R R' - I||^2 from spectra, for codes of `n_signs` signs in all.
+    """Return ||B - X R'||^2 + lam ||R R' - I||^2 from spectra, for codes with ||B||^2 = `square`.
 
     An infinite `lam` is a constraint, that z has modulus one, and adds nothing.
 
@@ -92,8 +92,8 @@ def objective(
         Weight of the penalty.
     d : int
         Length of a row.
-    n_signs : int
-        Signs of all codes together.
+    square : float
+        The sum of the squared entries of B: for entries -1 and +1, their number.
 
     Returns
     -------
@@ -106,4 +106,4 @@ def objective(
     power = np.abs(z) ** 2
     misfit = np.sum(twice * (m * power - 2 * (c.conj() * z).real)) / d
     penalty = 0.0 if np.isinf(lam) else lam * np.sum(twice * (power - 1) ** 2)
-    return float(n_signs + misfit + penalty)
+    return float(square + misfit + penalty)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.encoders.base import child_rng, register
-from cbe_bench.encoders.circulant_base import CirculantEncoder, draw_signs
+from cbe_bench.encoders.circulant_base import CirculantEncoder
 from cbe_bench.encoders.state import Field, Shapes, index_field
 
 
@@ -21,6 +21,8 @@ class CBERand(CirculantEncoder):
     rows : {"first", "random", "strided"}
         Which rows of the circulant matrix give k < d bits: the first k, as in the paper; k in random order; or every
         s-th row, s a power of two up to d/k, which costs less the fewer they are.
+    sign_flips : bool
+        Whether D is random signs; else it is the identity, and vectors that repeat give bits that repeat.
     random_state : int, RandomState or None
         Decides r and the signs.
 
@@ -37,9 +39,12 @@ class CBERand(CirculantEncoder):
     good_for = "long vectors and long codes without training: O(d log d) time, O(d) memory"
     allowed_rows = ("first", "random", "strided")
 
-    def __init__(self, n_bits: int | None = None, *, rows: str = "first", random_state: Any = None) -> None:
+    def __init__(
+        self, n_bits: int | None = None, *, rows: str = "first", sign_flips: bool = True, random_state: Any = None
+    ) -> None:
         super().__init__(n_bits, random_state=random_state)
         self.rows = rows
+        self.sign_flips = sign_flips
 
     def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
         d = X.shape[1]
@@ -49,7 +54,7 @@ class CBERand(CirculantEncoder):
         for block in range(blocks):
             child = child_rng(rng, block)
             self.r_[block] = self._draw(child, d)
-            self.signs_[block] = draw_signs(child, d)
+            self.signs_[block] = self._draw_signs(child, d)
             if self.rows == "random":
                 orders[block] = child.permutation(d)
         self.__dict__.pop("order_", None)

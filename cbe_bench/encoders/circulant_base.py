@@ -40,6 +40,7 @@ class CirculantEncoder(Encoder):
     allowed_rows: ClassVar[tuple[str, ...]] = ("first", "strided")
 
     rows: str
+    sign_flips: bool
     r_: NDArray[np.float32]
     signs_: NDArray[np.int8]
 
@@ -53,9 +54,16 @@ class CirculantEncoder(Encoder):
         super().check_params(n_features)
         if self.rows not in self.allowed_rows:
             raise InputError(f"{self.name}: rows = {self.rows!r}; {did_you_mean(str(self.rows), self.allowed_rows)}")
+        if not isinstance(self.sign_flips, bool):
+            raise InputError(f"{self.name}: sign_flips = {self.sign_flips!r}; allowed: True, False")
 
     def _blocks(self, n_features: int) -> int:
         return -(-self.bits(n_features) // n_features)
+
+    def _draw_signs(self, rng: np.random.Generator, d: int) -> NDArray[np.int8]:
+        """Draw the diagonal of D; without sign flips it is all ones, and what is drawn after it is the same."""
+        signs = 2 * rng.integers(0, 2, d, dtype=np.int8) - 1
+        return signs if self.sign_flips else np.ones(d, np.int8)
 
     def _stride(self, d: int) -> int:
         """Return the distance of the rows of circ(r) that are used."""
@@ -136,20 +144,3 @@ class CirculantEncoder(Encoder):
     def cost_estimate(self, n_features: int) -> float:
         """Estimate the cost of encoding one vector: two FFTs a block."""
         return 5 * self._blocks(n_features) * n_features * (5 * np.log2(n_features + 1) + 10)
-
-
-def draw_signs(rng: np.random.Generator, d: int) -> NDArray[np.int8]:
-    """Draw the diagonal of D.
-
-    Parameters
-    ----------
-    rng : Generator
-    d : int
-        Length of a row.
-
-    Returns
-    -------
-    int8 array of shape (d,)
-        Of -1 and +1.
-    """
-    return 2 * rng.integers(0, 2, d, dtype=np.int8) - 1

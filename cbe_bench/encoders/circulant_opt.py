@@ -20,18 +20,23 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cbe_bench.core.errors import InputError
+from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.encoders._circulant_opt_arrays import ArrayStatistics
+from cbe_bench.encoders._circulant_opt_gradient import descended_spectrum
 from cbe_bench.encoders._circulant_opt_solver import best_spectrum, objective
 from cbe_bench.encoders._circulant_opt_statistics import CirculantStatistics, spectrum_cache_bytes, statistics_bytes
 from cbe_bench.encoders.base import N_TRAIN, child_rng, register
-from cbe_bench.encoders.circulant_base import CirculantEncoder, draw_signs
+from cbe_bench.encoders.circulant_base import CirculantEncoder
 from cbe_bench.encoders.inputs import largest_magnitude
 from cbe_bench.encoders.pairs import Pairs, given_pairs, labelled_pairs
 from cbe_bench.encoders.state import Field, Shapes
 from cbe_bench.kernels.arrays import Array, Namespace, library_of, to_host
 
 Statistics = CirculantStatistics | ArrayStatistics
+SOLVERS = {"closed-form": best_spectrum, "gradient-descent": descended_spectrum}
+"""How the spectrum of r is found for given codes."""
+SCALINGS = ("one", "1/sqrt(d)")
+"""What the entries of codes are in the objective, up to their sign."""
 _LARGEST_SIZE = 2.0**125
 """Numbers up to this magnitude, and down to its inverse, are in the range of single precision."""
 
@@ -65,6 +70,12 @@ class CBEOpt(CirculantEncoder):
     rows : {"first", "strided"}
         Which rows of the circulant matrix give k < d bits: the first k, or every s-th row, s a power of two up to d/k,
         which costs less the fewer they are. The matrix is learned for the same rows.
+    sign_flips : bool
+        Whether D is random signs; else it is the identity.
+    solver : {"closed-form", "gradient-descent"}
+        How r is found for given codes: exactly, or as the paper does. Gradient descent needs a finite `lam`.
+    scaling : {"one", "1/sqrt(d)"}
+        The size of the entries of B: 1, or 1/sqrt(d), that of vectors of unit length.
     lam : float
         Weight of orthogonality, above zero; infinity makes R orthogonal.
     mu : float
@@ -99,6 +110,9 @@ class CBEOpt(CirculantEncoder):
         n_bits: int | None = None,
         *,
         rows: str = "first",
+        sign_flips: bool = True,
+        solver: str = "closed-form",
+        scaling: str = "one",
         lam: float = 1.0,
         mu: float = 0.0,
         n_pairs: int | None = None,
@@ -108,6 +122,9 @@ class CBEOpt(CirculantEncoder):
     ) -> None:
         super().__init__(n_bits, random_state=random_state)
         self.rows = rows
+        self.sign_flips = sign_flips
+        self.solver = solver
+        self.scaling = scaling
         self.lam = lam
         self.mu = mu
         self.n_pairs = n_pairs
@@ -128,6 +145,12 @@ class CBEOpt(CirculantEncoder):
         for name, (right, allowed) in numbers.items():
             if not right:
                 raise InputError(f"{self.name}: {name} = {getattr(self, name)!r}; it must be {allowed}")
+        for name, choices in {"solver": tuple(SOLVERS), "scaling": SCALINGS}.items():
+            value = getattr(self, name)
+            if value not in choices:
+                raise InputError(f"{self.name}: {name} = {value!r}; {did_you_mean(str(value), choices)}")
+        if np.isinf(self.lam) and self.solver != "closed-form":
+            raise InputError(f"{self.name}: lam = {self.lam}; solver = {self.solver!r} needs a finite one")
 
     def fit(
         self, X: NDArray, y: Any = None, *, similar: ArrayLike | None = None, dissimilar: ArrayLike | None = None
@@ -182,7 +205,7 @@ class CBEOpt(CirculantEncoder):
         for block in range(blocks):
             child = child_rng(rng, block)
             start = np.fft.rfft(np.asarray(child.standard_normal(d, dtype=np.float32), np.float64))
-            self.signs_[block] = draw_signs(child, d)
+            self.signs_[block] = self._draw_signs(child, d)
             n_bits = min(d, self.n_bits_ - block * d)
             statistics = training.statistics(self.signs_[block] * scale, n_bits)
             weights = self._pair_weights(statistics, n_rows, training.pairs)
@@ -217,16 +240,18 @@ class CBEOpt(CirculantEncoder):
         """
         if np.isinf(self.lam):
             z = best_spectrum(np.zeros(len(z)), z, z, np.inf, statistics.d)
+        size = 1.0 if self.scaling == "one" else statistics.d**-0.5
         m, c = statistics.first(z / _power_of_two(z))
-        m, c = (m + weights) / scale**2, c / scale
-        history = [objective(z, m, c, self.lam, statistics.d, statistics.n_signs)]
+        m, c = (m + weights) / scale**2, c * (size / scale)
+        square = size**2 * statistics.n_signs
+        history = [objective(z, m, c, self.lam, statistics.d, square)]
         for iteration in range(self.max_iter):
             if iteration > 0:
-                before, c = c, statistics.correlations(z / _power_of_two(z)) / scale
+                before, c = c, statistics.correlations(z / _power_of_two(z)) * (size / scale)
                 if np.array_equal(before, c):  # no sign has changed, so nothing ever will
                     break
-            z = best_spectrum(m, c, z, self.lam, statistics.d)
-            history.append(objective(z, m, c, self.lam, statistics.d, statistics.n_signs))
+            z = SOLVERS[self.solver](m, c, z, self.lam, statistics.d)
+            history.append(objective(z, m, c, self.lam, statistics.d, square))
             if history[-2] - history[-1] <= self.tol * abs(history[-2]):
                 break
         return z, history

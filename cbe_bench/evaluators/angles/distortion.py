@@ -127,9 +127,8 @@ def evaluate_features(spec: FeaturesSpec, sample: Sample, progress: Progress) ->
     """
     method = METHODS[spec.method]
     seed = derive_seed("features", spec.seed, spec.method, spec.draw)
-    encoder: Any = make_encoder(method.encoder, n_bits=spec.n_bits[-1], random_state=seed).fit(sample.X)
-    if not method.sign_flips:
-        encoder.signs_[:] = 1
+    without = {} if method.sign_flips else {"sign_flips": False}
+    encoder = make_encoder(method.encoder, n_bits=spec.n_bits[-1], random_state=seed, **without).fit(sample.X)
     signs, exact = encoder.transform(sample.X), sample.exact
     progress(0.9)
     with blas_threads(thread_count()):
