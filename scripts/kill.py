@@ -72,10 +72,16 @@ def write_images() -> None:
         Image.fromarray(rng.integers(0, 256, (24, 24), dtype=np.uint8)).save(folder / f"{i}.png")
 
 
+def write_rows() -> None:
+    """Write a file that is encoded in five blocks."""
+    np.save("rows.npy", np.random.default_rng(0).standard_normal((600_000, 16), np.float32))
+
+
 VERBS = {
     "run": Verb(("run", "configs/tiny.yaml", "--scale", "smoke"), write_config),
     "make": Verb(("data", "make", "vlad", "--images", "photos", "--words", "4", "--out", "photos.h5"), write_images),
     "make-synthetic": Verb(("data", "make", "flickr25600", "--rows", "60"), lambda: None),
+    "encode": Verb(("encode", "rows.npy", "-o", "codes.cbe.h5", "--method", "cbe-opt", "--bits", "16"), write_rows),
     "reproduce": Verb(("reproduce", "--scale", "smoke"), write_config, spawns=True),
 }
 
