@@ -156,6 +156,26 @@ def test_a_sweep_to_infinity_and_one_with_auc_can_be_drawn():
     assert sweep_figure(results(recall_only(), sweep="mu")) is None
 
 
+def test_a_sweep_over_names_tells_objective_and_time_of_each():
+    rows = [
+        *sweep_rows("solver", ("closed-form",), objective_history=(90.0, 10.0, 8.0), fit_s=2.0),
+        *sweep_rows("solver", ("gradient-descent",), objective_history=(90.0, 12.0, 9.0), fit_s=3.0),
+    ]
+    table = sweep_table(rows, "solver")
+    assert table["objective"].to_list() == [8.0, 9.0, 8.0, 9.0]
+    assert table["fit_s"].to_list() == [2.0, 3.0, 2.0, 3.0]
+    history = objective_table(rows, "solver")
+    assert history["solver"].to_list() == 2 * (2 * ["closed-form"] + 2 * ["gradient-descent"])
+    assert history["mean"].to_list() == pytest.approx(2 * [1, 0.8, 1, 0.75])
+    drawn = sweep_figure(results(rows, sweep="solver"))
+    assert [tick.get_text() for tick in drawn.axes[0].get_xticklabels()] == ["closed-form", "gradient-descent"]
+    assert len(drawn.axes[1].lines) == 4
+    flips = sweep_figure(results(sweep_rows("sign_flips", (True, False)), sweep="sign_flips"))
+    assert [tick.get_text() for tick in flips.axes[0].get_xticklabels()] == ["without", "with"]
+    names = sweep_table(sweep_rows("precondition", (None, "hadamard")), "precondition")["precondition"]
+    assert names.to_list() == 2 * ["hadamard", "none"]
+
+
 def test_data_label():
     rows = [recall_row("lsh", 100, 50, seed) for seed in range(3)]
     sizes = "1,000 database rows, 500 queries, d = 800; 3 seeds"

@@ -79,8 +79,8 @@ def _comparisons(results: Results) -> tuple[Table, ...]:
 
 def _sweep_tables(results: Results) -> tuple[Table, ...]:
     caption = "Recall, and averaged AUC where it was measured, for each value."
-    table = sweep_table(results.rows, results.description.config["sweep"])
-    objective = objective_table(results.rows)
+    parameter = results.description.config["sweep"]
+    table, objective = sweep_table(results.rows, parameter), objective_table(results.rows, parameter)
     return (
         Table("sweep", table, caption, digits=_DIGITS),
         Table("objective", objective, "The objective after each iteration.", folded=True, shown=False, digits=_DIGITS),

@@ -8,7 +8,7 @@ import pandas as pd
 from cbe_bench.core.results import Results
 from cbe_bench.core.style import drawing_style, entitle
 from cbe_bench.evaluators.retrieval.rows import recall_rows
-from cbe_bench.evaluators.retrieval.tables import data_label, named_synthetic, objective_table, sweep_table
+from cbe_bench.evaluators.retrieval.tables import COUNTS, data_label, named_synthetic, objective_table, sweep_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,14 +16,15 @@ if TYPE_CHECKING:
 
 _COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
 _MARKS = ["o", "s", "^", "D", "v", "P"]
-_COUNTS = ("max_iter", "n_iter")
 _COMPARED_WITH = {("lam", "recall"): 1, ("mu", "averaged_auc"): 0}
 """The value of the parameter that the paper compares a metric with."""
 _LAMBDA_TOLERANCE = 0.5
 """Points of recall that the values of lambda differ by at most, as the paper has it."""
 _PAPER_GAIN = 2.0
 """Points of averaged AUC that pairs of known similarity add in the paper."""
-_AXES = {"lam": "λ", "mu": "μ", "max_iter": "iterations", "n_iter": "iterations"}
+_WITH_OBJECTIVE = ("max_iter", "solver")
+"""Parameters whose effect on the objective is drawn."""
+_AXES = {"lam": "λ", "mu": "μ", **dict.fromkeys(COUNTS, "iterations"), "sign_flips": "sign flips D"}
 """What axes call parameters."""
 
 
@@ -32,11 +33,11 @@ def sweep_figure(results: Results) -> "Drawing | None":
     from matplotlib.figure import Figure as Drawing
 
     rows, parameter = recall_rows(results.rows), str(results.description.config["sweep"])
-    table, objective = sweep_table(rows, parameter), objective_table(rows)
+    table, objective = sweep_table(rows, parameter), objective_table(rows, parameter)
     if not len(table):
         return None
     panels = [name for name in ("recall", "averaged_auc") if name in table]
-    if parameter == "max_iter" and len(objective):
+    if parameter in _WITH_OBJECTIVE and len(objective):
         panels.append("objective")
     depth = max(row.depths[-1] for row in rows if row.ok)
     with drawing_style():
@@ -79,14 +80,14 @@ def _draw_sweep(axis: "Axes", table: pd.DataFrame, parameter: str, name: str) ->
     values = sorted(set(table[parameter]))
     base = _COMPARED_WITH.get((parameter, name))
     for i, ((n_bits, n_train), line) in enumerate(table.groupby(["n_bits", "n_train"])):
-        at = [values.index(value) for value in line[parameter]] if parameter not in _COUNTS else line[parameter]
+        at = [values.index(value) for value in line[parameter]] if parameter not in COUNTS else line[parameter]
         style: dict[str, Any] = {"color": _COLOURS[i % 6], "marker": _MARKS[i % 6], "markersize": 3.5, "capsize": 2}
         less = line.loc[line[parameter] == base, name]
         height = 100 * (line[name] - less.iloc[0]) if len(less) else line[name]
         bars = line[f"{name}_std"] * (100 if len(less) else 1)
-        axis.errorbar(at, height, bars, label=f"{n_bits:,} bits, {n_train:,} training rows", **style)
-    ticks = values if parameter in _COUNTS else list(range(len(values)))
-    axis.set_xticks(ticks, ["∞" if np.isinf(value) else f"{value:g}" for value in values])
+        axis.errorbar(at, height, bars, label=_line_name(n_bits, n_train), **style)
+    ticks = values if parameter in COUNTS else list(range(len(values)))
+    axis.set_xticks(ticks, [_tick(value) for value in values])
     axis.set_xlabel(_AXES.get(parameter, parameter))
     if (parameter, name) == ("lam", "recall"):
         axis.axhspan(-_LAMBDA_TOLERANCE, _LAMBDA_TOLERANCE, color="#999999", alpha=0.25, linewidth=0)
@@ -94,10 +95,24 @@ def _draw_sweep(axis: "Axes", table: pd.DataFrame, parameter: str, name: str) ->
         axis.axhline(_PAPER_GAIN, color="0.35", linewidth=1, linestyle=(0, (1, 2)))
 
 
+def _line_name(n_bits: int, n_train: int) -> str:
+    return f"{n_bits:,} bits, {f'{n_train:,} training rows' if n_train else 'untrained'}"
+
+
+def _tick(value: Any) -> str:
+    """Return how an axis writes a value of the parameter."""
+    if isinstance(value, bool | np.bool_):
+        return "with" if value else "without"
+    if isinstance(value, str):
+        return value
+    return "∞" if np.isinf(value) else f"{value:g}"
+
+
 def _draw_objective(axis: "Axes", objective: pd.DataFrame) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    for i, (_, line) in enumerate(objective.groupby(["n_bits", "n_train"])):
+    own = [name for name in objective if name not in ("iteration", "mean", "min", "max")]
+    for i, (_, line) in enumerate(objective.groupby(own)):
         axis.plot(line["iteration"], line["mean"], color=_COLOURS[i % 6], marker=_MARKS[i % 6], markersize=3.5)
         axis.fill_between(line["iteration"], line["min"], line["max"], color=_COLOURS[i % 6], alpha=0.15, linewidth=0)
     axis.set(xlabel="iterations", ylabel="objective, relative to that after one iteration")

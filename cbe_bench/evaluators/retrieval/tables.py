@@ -169,8 +169,12 @@ def lengths_table(rows: Sequence[Row], lengths: Iterable[int]) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
+COUNTS = ("max_iter", "n_iter")
+"""Parameters that count iterations."""
+
+
 def sweep_table(rows: Sequence[Row], parameter: str) -> pd.DataFrame:
-    """Return recall at the greatest depth, and averaged AUC where it was measured, for each value of a parameter.
+    """Return recall at the greatest depth, and what else was measured, for each value of a parameter.
 
     Parameters
     ----------
@@ -183,35 +187,62 @@ def sweep_table(rows: Sequence[Row], parameter: str) -> pd.DataFrame:
     -------
     DataFrame
         A line for each code length, size of the training set and value: means, standard deviations and the number of
-        seeds.
+        seeds; the median time of training, and the mean objective at its end.
     """
     lines = [
-        (row.n_bits, row.n_train, row.params[parameter], row.recall[-1], row.averaged_auc)
+        (row.n_bits, row.n_train, _swept(row, parameter), row.recall[-1], row.averaged_auc, row.fit_s, _last(row))
         for row in recall_rows(rows)
         if row.ok and parameter in row.params
     ]
     keys = ["n_bits", "n_train", parameter]
-    grouped = pd.DataFrame(lines, columns=[*keys, "recall", "auc"]).groupby(keys)
+    grouped = pd.DataFrame(lines, columns=[*keys, "recall", "auc", "fit_s", "objective"]).groupby(keys)
     table = pd.DataFrame({"recall": grouped["recall"].mean(), "recall_std": grouped["recall"].std()})
     table["averaged_auc"], table["averaged_auc_std"] = grouped["auc"].mean(), grouped["auc"].std()
     table["seeds"] = grouped["recall"].count()
-    if table["averaged_auc"].isna().all():
-        table = table.drop(columns=["averaged_auc", "averaged_auc_std"])
-    return table.reset_index()
+    table["fit_s"], table["objective"] = grouped["fit_s"].median(), grouped["objective"].mean()
+    unmeasured = [name for name in table if table[name].isna().all() and name != "recall_std"]
+    return table.drop(
+        columns={*unmeasured, *(["averaged_auc_std"] if "averaged_auc" in unmeasured else [])}
+    ).reset_index()
 
 
-def objective_table(rows: Sequence[Row]) -> pd.DataFrame:
+def _swept(row: RetrievalRow, parameter: str) -> object:
+    """Return the value of the parameter that a row was measured with."""
+    value = row.params[parameter]
+    return "none" if value is None else value
+
+
+def _last(row: RetrievalRow) -> float:
+    """Return the objective after the last iteration of training; NaN without one."""
+    return row.objective_history[-1] if row.objective_history else float("nan")
+
+
+def objective_table(rows: Sequence[Row], parameter: str = "max_iter") -> pd.DataFrame:
     """Return the objective after each iteration of training, relative to that after the first.
 
     Before the first iteration, at random parameters, the objective is larger by orders of magnitude and says nothing.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        The rows of one experiment.
+    parameter : str
+        The parameter it sweeps over: each value has its own lines, unless it is the number of iterations.
+
+    Returns
+    -------
+    DataFrame
+        A line for each code length, size of the training set, value and iteration: mean, least and largest over rows.
     """
+    apart = parameter not in COUNTS
     lines = [
-        (row.n_bits, row.n_train, iteration, value / row.objective_history[1])
+        (row.n_bits, row.n_train, _swept(row, parameter) if apart else 0, iteration, value / row.objective_history[1])
         for row in recall_rows(rows)
-        if row.ok
+        if row.ok and parameter in row.params
         for iteration, value in enumerate(row.objective_history)
         if iteration > 0
     ]
-    keys = ["n_bits", "n_train", "iteration"]
-    frame = pd.DataFrame(lines, columns=[*keys, "objective"])
+    columns = ["n_bits", "n_train", parameter, "iteration", "objective"]
+    keys = [name for name in columns[:-1] if apart or name != parameter]
+    frame = pd.DataFrame(lines, columns=columns)
     return frame.groupby(keys)["objective"].agg(["mean", "min", "max"]).reset_index()
