@@ -202,7 +202,7 @@ def test_labels_reach_the_preconditioned_encoder(rng):
     X, y = rng.standard_normal((60, 32)).astype(np.float32), np.arange(60) % 3
     whole = make_encoder("cbe-opt", mu=2.0, precondition="hadamard", random_state=3)
     whole.fit(X, y)
-    inner = clone(whole.encoder_).fit(whole._transformed(X), y)
+    inner = clone(whole.encoder_).fit(whole.transformed(X), y)
     assert np.array_equal(whole.encoder_.r_, inner.r_)
     assert not np.array_equal(whole.encoder_.r_, clone(whole).fit(X, y[::-1] // 2).encoder_.r_)
     with pytest.raises(InputError, match="needs labels"):

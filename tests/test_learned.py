@@ -135,6 +135,7 @@ def test_learning_does_not_depend_on_threads(name, rng):
         (ITQ(25), "itq: n_bits = 25; at most the number of features, 24"),
         (AQBC(25), "aqbc: n_bits = 25; at most the number of features, 24"),
         (ITQ(n_iter=0), "itq: n_iter = 0; it must be a positive integer"),
+        (ITQ(pca_rows=0), "itq: pca_rows = 0; it must be a positive integer"),
         (AQBC(n_iter=1.5), "aqbc: n_iter = 1.5; it must be a positive integer"),
         (BilinearOpt(n_iter=-1), "bilinear-opt: n_iter = -1; it must be a positive integer"),
         (SKLSH(gamma=0), "sklsh: gamma = 0; it must be a positive number"),
@@ -217,6 +218,21 @@ def test_itq_is_the_alternation(n_bits, X):
         R = Wt.T @ U.T
     np.testing.assert_allclose(R @ R.T, np.eye(n_bits), atol=1e-12)
     np.testing.assert_allclose(encoder.project(X), V @ R, atol=1e-5 * np.abs(V).max())
+
+
+def test_itq_takes_principal_directions_of_some_rows(rng):
+    X = rng.standard_normal((300, 24)) * np.linspace(1, 3, 24) + 1
+    params = {"n_iter": 1, "random_state": 5}
+    whole, all_rows = ITQ(8, **params).fit(X), ITQ(8, pca_rows=300, **params).fit(X)
+    assert np.array_equal(whole.components_, all_rows.components_)
+    some = ITQ(8, pca_rows=40, **params).fit(X)
+    np.testing.assert_array_equal(some.mean_, whole.mean_)
+    assert not np.allclose(some.components_, whole.components_)
+    subspaces = [one.components_.T @ np.linalg.pinv(one.components_.T) for one in (some, whole)]
+    spans = [np.trace(one) for one in subspaces]
+    np.testing.assert_allclose(spans, 8, atol=1e-3)
+    with pytest.warns(UserWarning, match="varies in 15 directions only"):  # of 16 rows, less their mean
+        ITQ(16, pca_rows=2, **params).fit(X)
 
 
 @settings(max_examples=15, deadline=None)

@@ -3,7 +3,7 @@
 Two protocols: the one the paper describes, and the one its authors' released code ran.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ class Protocol:
     """How features are preprocessed, and what an experiment may use of them."""
 
     centre: bool = False
-    """Subtract the mean of the database from every row before scaling to unit length."""
+    """Subtract the mean of all rows, database and queries, from every row before scaling to unit length."""
     permute: bool = False
     """Put the dimensions in one random order, last of all."""
     max_database: int | None = None
@@ -26,6 +26,8 @@ class Protocol:
     """Recall is taken at depths that are multiples of this."""
     encoder_params: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...] = ()
     """Parameters the protocol sets: ((encoder, ((name, value), ...)), ...)."""
+    extra_iterations: tuple[tuple[str, int], ...] = field(default=(), repr=False)
+    """Iterations of training an encoder makes beyond those that are asked for: ((encoder, count), ...)."""
 
     def params_for(self, encoder: str) -> dict[str, Any]:
         """Return the parameters this protocol sets for an encoder."""
@@ -40,7 +42,13 @@ PROTOCOLS = {
         max_database=10_000,
         max_train=5_000,
         depth_step=10,
-        encoder_params=(("cbe-rand", (("rows", "random"),)),),
+        encoder_params=(
+            ("cbe-rand", (("rows", "random"),)),
+            ("itq", (("n_iter", 6), ("pca_rows", 1_000))),
+            ("aqbc", (("n_iter", 1),)),
+            ("sklsh", (("gamma", 1.0),)),
+        ),
+        extra_iterations=(("cbe-opt", 1),),
     ),
 }
 

@@ -155,7 +155,7 @@ class DatasetView:
     def _prepare(self, rows: NDArray[np.int64]) -> Matrix:
         block = self._read(rows)
         if self.protocol.centre:
-            block -= self._database_mean()
+            block -= self._mean_of_rows()
         norms = check_values(block, rows, self.features.source)
         if self.metric == "cosine":
             block /= norms[:, None]
@@ -165,14 +165,15 @@ class DatasetView:
         block = self.features.read(rows)
         return block if self._dims is None else np.ascontiguousarray(block[:, self._dims])
 
-    def _database_mean(self) -> NDArray:
+    def _mean_of_rows(self) -> NDArray:
+        """Return the mean of all rows of database and queries."""
         if self._mean is None:
-            total = np.zeros(self.n_features)
-            for part in slices(len(self.split.database), self._block_rows):
-                block = self._read(self.split.database[part])
-                check_values(block, self.split.database[part], self.features.source)
+            total, rows = np.zeros(self.n_features), np.sort(np.r_[self.split.database, self.split.queries])
+            for part in slices(len(rows), self._block_rows):
+                block = self._read(rows[part])
+                check_values(block, rows[part], self.features.source)
                 # one row after the other, so that the sum does not depend on the size of the blocks
                 for row in block:
                     total += row
-            self._mean = (total / len(self.split.database)).astype(np.float32)
+            self._mean = (total / len(rows)).astype(np.float32)
         return self._mean

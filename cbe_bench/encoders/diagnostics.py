@@ -1,10 +1,13 @@
-"""Codes that say nothing, noticed while fitting: a mean that outweighs the rest, constant bits, codes that coincide."""
+"""What vectors are like, and codes that say nothing, noticed while fitting.
+
+Such codes come of a mean that outweighs the rest, of constant bits, of codes that coincide.
+"""
 
 import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from cbe_bench.kernels.arrays import library_of, to_host
 from cbe_bench.kernels.bits import Codes
@@ -22,6 +25,15 @@ _MEAN_ENERGY, _CONSTANT_BITS, _EQUAL_CODES = 0.5, 0.01, 0.1
 
 class CodeWarning(UserWarning):
     """The codes of a fitted encoder say less than they could."""
+
+
+def flatness(x: ArrayLike) -> NDArray[np.float64]:
+    """Return rho = ||x||_inf / ||x||_2 of a vector, or of each row of a matrix.
+
+    It is between 1 / sqrt(d), for entries that are all of one size, and 1, for a single entry that is not zero.
+    """
+    values = np.asarray(x, np.float64)
+    return np.abs(values).max(axis=-1) / np.linalg.norm(values, axis=-1)
 
 
 def mean_energy(X: NDArray) -> float:

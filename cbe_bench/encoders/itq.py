@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.errors import InputError
-from cbe_bench.encoders.base import N_TRAIN, register
+from cbe_bench.encoders.base import N_TRAIN, child_rng, register
 from cbe_bench.encoders.rotation import LearnedRotation
 from cbe_bench.encoders.state import Field, Shapes
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs, unpack_signs
@@ -32,8 +32,11 @@ class ITQ(LearnedRotation):
         Bits of a code; None means as many as there are features.
     n_iter : int
         Iterations; fewer if the codes no longer change.
+    pca_rows : int or None
+        Principal directions are those of this many rows of the training set, or of as many as there are bits if these
+        are more; None means all.
     random_state : int, RandomState or None
-        Decides the rotation that learning starts from.
+        Decides the rotation that learning starts from, and the rows whose principal directions are taken.
 
     Attributes
     ----------
@@ -45,8 +48,25 @@ class ITQ(LearnedRotation):
 
     good_for = "short codes, up to the dimension, where training and encoding by a matrix are affordable"
 
+    def __init__(
+        self,
+        n_bits: int | None = None,
+        *,
+        n_iter: int = 50,
+        pca_rows: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(n_bits, n_iter=n_iter, random_state=random_state)
+        self.pca_rows = pca_rows
+
+    def check_params(self, n_features: int) -> None:
+        """Raise InputError if the parameters cannot work for vectors of this many features."""
+        super().check_params(n_features)
+        if self.pca_rows is not None:
+            self._check_count("pca_rows")
+
     def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
-        mean, directions = principal_directions(X, self.n_bits_)
+        mean, directions = self._directions(X, rng)
         if not len(directions):
             raise InputError(f"{self.name}: no two rows of the training set differ (n_samples = {len(X)})")
         if len(directions) < self.n_bits_:
@@ -60,6 +80,14 @@ class ITQ(LearnedRotation):
         rotation = self._rotate(V, start)
         self.components_ = cross_products(rotation, directions).astype(np.float32)
         self.mean_ = mean
+
+    def _directions(self, X: NDArray, rng: np.random.Generator) -> tuple[NDArray, NDArray]:
+        """Return the mean of the training set, and the principal directions of those rows of it that are asked for."""
+        count = len(X) if self.pca_rows is None else max(self.pca_rows, self.n_bits_)
+        if count >= len(X):
+            return principal_directions(X, self.n_bits_)
+        rows = np.sort(child_rng(rng, 0).choice(len(X), count, replace=False))
+        return X.mean(axis=0, dtype=np.float64), principal_directions(X[rows], self.n_bits_)[1]
 
     def _rotate(self, V: NDArray, rotation: NDArray) -> NDArray:
         """Improve the rotation of the components V."""

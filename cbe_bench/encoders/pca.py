@@ -75,21 +75,22 @@ class PrincipalComponents(Wrapper):
         self.components_ = np.zeros((count, X.shape[1]), np.float32)
         self.components_[: len(directions)] = directions
         rows = X if self.encoder.data_dependent else X[:1]
-        self._fit_inner(self._components(rows), y if self.encoder.data_dependent else None, rng, X.shape[1])
+        self._fit_inner(self.transformed(rows), y if self.encoder.data_dependent else None, rng, X.shape[1])
 
-    def _components(self, X: NDArray) -> NDArray:
+    def transformed(self, X: NDArray) -> NDArray:
+        """Return the components of the rows of X, as the fitted encoder is given them."""
         return centred_products(X, self.mean_, self.components_)
 
     def _project(self, X: NDArray) -> NDArray:
         out = np.empty((len(X), self.n_bits_), X.dtype)
         for part in slices(len(X), max(32, _VALUES // len(self.components_))):
-            out[part] = self.encoder_._project(self._components(X[part]))
+            out[part] = self.encoder_._project(self.transformed(X[part]))
         return out
 
     def _encode(self, X: NDArray) -> Codes:
         codes = np.empty((len(X), code_bytes(self.n_bits_)), np.uint8)
         for part in slices(len(X), max(32, _VALUES // len(self.components_))):
-            codes[part] = self.encoder_._encode(self._components(X[part]))
+            codes[part] = self.encoder_._encode(self.transformed(X[part]))
         return codes
 
     def _device_state(self, place: Place) -> tuple[Array, Array, Any]:

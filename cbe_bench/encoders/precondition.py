@@ -93,12 +93,13 @@ class Preconditioned(Wrapper):
     def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
         self._draw_signs(X.shape[1], rng)
         rows = X if self.data_dependent else X[:1]
-        self._fit_inner(self._transformed(rows), y if self.data_dependent else None, rng, X.shape[1])
+        self._fit_inner(self.transformed(rows), y if self.data_dependent else None, rng, X.shape[1])
 
     def _draw_signs(self, n_features: int, rng: np.random.Generator) -> None:
         self.signs_ = 2 * rng.integers(0, 2, self.inner_features(n_features), dtype=np.int8) - 1
 
-    def _transformed(self, X: NDArray) -> NDArray:
+    def transformed(self, X: NDArray) -> NDArray:
+        """Return the transforms of the rows of X, as the fitted encoder is given them."""
         length, block = self.shape(X.shape[1])
         out = np.zeros((len(X), length), X.dtype)
         out[:, : X.shape[1]] = X
@@ -112,19 +113,19 @@ class Preconditioned(Wrapper):
     def _project(self, X: NDArray) -> NDArray:
         out = np.empty((len(X), self.n_bits_), X.dtype)
         for part in self._parts(X):
-            out[part] = self.encoder_._project(self._transformed(X[part]))
+            out[part] = self.encoder_._project(self.transformed(X[part]))
         return out
 
     def _encode(self, X: NDArray) -> Codes:
         codes = np.empty((len(X), code_bytes(self.n_bits_)), np.uint8)
         for part in self._parts(X):
-            codes[part] = self.encoder_._encode(self._transformed(X[part]))
+            codes[part] = self.encoder_._encode(self.transformed(X[part]))
         return codes
 
     def _encode_above(self, X: NDArray, thresholds: NDArray) -> Codes:
         codes = np.empty((len(X), code_bytes(self.n_bits_)), np.uint8)
         for part in self._parts(X):
-            codes[part] = self.encoder_._encode_above(self._transformed(X[part]), thresholds)
+            codes[part] = self.encoder_._encode_above(self.transformed(X[part]), thresholds)
         return codes
 
     def _fit_array(self, xp: Namespace, X: Array, y: Any, rng: np.random.Generator) -> None:

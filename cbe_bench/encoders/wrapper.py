@@ -71,6 +71,10 @@ class Wrapper(Encoder):
         """Return the features of the vectors that the encoder is given."""
         return n_features
 
+    def transformed(self, X: NDArray) -> NDArray:
+        """Return the rows of X as the fitted encoder is given them."""
+        return X
+
     def candidate_lengths(self, n_features: int, most: int) -> Sequence[int]:
         """Return the code lengths that are worth the encoder's time."""
         return self._inner(n_features).candidate_lengths(self.inner_features(n_features), most)

@@ -18,6 +18,7 @@ from cbe_bench.data.formats import open_features
 from cbe_bench.data.splits import PROTOCOLS
 from cbe_bench.data.synthetic import SyntheticFeatures
 from cbe_bench.encoders import make_encoder
+from cbe_bench.encoders.registry import encoder_class
 from cbe_bench.evaluators.base import experiment_kinds
 
 _CHECKOUT = Path(__file__).parents[2] / "configs"
@@ -106,8 +107,14 @@ class EncodersConfig(FeaturesConfig):
             tree["encoders"] = [full for entry in tree["encoders"] for full in _full_encoders(entry)]
 
     def params_of(self, entry: EncoderConfig) -> dict[str, Any]:
-        """Return the parameters of an encoder, those its protocol sets included."""
-        return PROTOCOLS[self.protocol].params_for(entry.name) | entry.params
+        """Return the parameters of an encoder: those its protocol sets take the place of its own."""
+        protocol = PROTOCOLS[self.protocol]
+        params = entry.params | protocol.params_for(entry.name)
+        extra = dict(protocol.extra_iterations).get(entry.name, 0)
+        if extra:
+            asked = params.get("max_iter", encoder_class(entry.name)().get_params()["max_iter"])
+            params["max_iter"] = asked + extra if isinstance(asked, int) else asked
+        return params
 
     def problems(self) -> Iterable[str]:
         """Find what is well-formed but cannot work."""

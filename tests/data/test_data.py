@@ -195,7 +195,9 @@ def test_paper_protocol_scales_to_unit_length(tmp_path, rng):
 def test_released_code_protocol_centres_scales_and_permutes(tmp_path, rng):
     data = rng.standard_normal((400, 24)).astype(np.float32) + 3
     view = prepared(array_features(tmp_path, data), "released-code")
-    centred = data - data[view.split.database].mean(axis=0)
+    used = np.concatenate([view.split.database, view.split.queries])
+    assert len(used) < len(data)
+    centred = data - data[used].mean(axis=0)
     unit = centred / np.linalg.norm(centred, axis=1, keepdims=True)
     order = view._dims
     assert sorted(order) == list(range(24))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import yaml
 
+from cbe_bench import CBEOpt
 from cbe_bench.core.config import SCALES
 from cbe_bench.core.errors import InputError
 from cbe_bench.data.synthetic import SyntheticFeatures
@@ -71,6 +72,24 @@ def test_a_grid_is_every_combination(load):
     assert only.label == "x, lam = 3"
     (changed,) = load(grid({"name": "cbe-opt", "grid": {"lam": [0.5]}}), "encoders.lam = 0.5.params.lam=4").encoders
     assert changed.params == {"lam": 4}
+
+
+def test_released_code_sets_the_baselines_as_they_were_run(load):
+    entries = ["cbe-opt", {"name": "cbe-opt", "label": "ten", "params": {"max_iter": 10}}, "lsh"]
+    entries += [{"name": "itq", "params": {"n_iter": 50}}, "aqbc", "sklsh"]
+    config = load(grid(*entries) | {"protocol": "released-code"})
+    found = {entry.label: config.params_of(entry) for entry in config.encoders}
+    default = CBEOpt().max_iter
+    assert found == {
+        "cbe-opt": {"max_iter": default + 1},
+        "ten": {"max_iter": 11},
+        "lsh": {},
+        "itq": {"n_iter": 6, "pca_rows": 1000},
+        "aqbc": {"n_iter": 1},
+        "sklsh": {"gamma": 1.0},
+    }
+    paper = load(grid(*entries))
+    assert [paper.params_of(entry) for entry in paper.encoders] == [entry.params for entry in paper.encoders]
 
 
 @pytest.mark.parametrize(

@@ -164,6 +164,16 @@ def test_evaluator_measures_the_median_where_there_are_blocks(small):
     assert 0 <= min(fractions) <= max(fractions) <= 1
 
 
+def test_flatness_is_that_of_what_is_encoded(small):
+    X, _, measure = small
+    X[:5, 7] = 30
+    peaky = measure.evaluate(make_encoder("cbe-rand", n_bits=64, random_state=0), 64)["flatness"]
+    expected = np.sort(np.abs(X[:5]).max(axis=1) / np.linalg.norm(X[:5], axis=1))
+    np.testing.assert_allclose(peaky, expected[[0, 2, 4]], rtol=1e-5)
+    flat = measure.evaluate(make_encoder("cbe-rand", n_bits=64, precondition="hadamard", random_state=0), 64)
+    assert 1 / 8 <= flat["flatness"][0] <= flat["flatness"][2] < 0.5 < peaky[0]
+
+
 def test_nested_codes_are_encoded_once_and_each_prefix_measured(small, monkeypatch):
     _, _, measure = small
     encoder = make_encoder("cbe-rand", n_bits=64, random_state=0)

@@ -15,9 +15,10 @@ from cbe_bench.data.features import Features, Matrix
 from cbe_bench.data.splits import PROTOCOLS, Split
 from cbe_bench.data.view import DatasetView
 from cbe_bench.encoders import make_encoder
+from cbe_bench.encoders.diagnostics import flatness
 from cbe_bench.evaluators.angles.methods import METHODS
 from cbe_bench.evaluators.angles.rows import FeaturesSpec
-from cbe_bench.evaluators.angles.theory import corollary_largest_flatness, flatness
+from cbe_bench.evaluators.angles.theory import corollary_largest_flatness
 from cbe_bench.evaluators.seeds import derive_seed
 from cbe_bench.kernels.parallel import blas_threads, thread_count
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.errors import InputError, did_you_mean
-from cbe_bench.evaluators.angles.theory import flatness
+from cbe_bench.encoders.diagnostics import flatness
 
 Vector = NDArray[np.float64]
 

@@ -82,15 +82,6 @@ def iid_tail(theta: float, n_bits: int, deviation: float) -> float:
     return float(binom.pmf(counts[np.abs(counts / n_bits - p) > deviation], n_bits, p).sum())
 
 
-def flatness(x: ArrayLike) -> NDArray[np.float64]:
-    """Return rho = ||x||_inf / ||x||_2 of a vector, or of each row of a matrix.
-
-    It is between 1 / sqrt(d), for entries that are all of one size, and 1, for a single entry that is not zero.
-    """
-    values = np.asarray(x, np.float64)
-    return np.abs(values).max(axis=-1) / np.linalg.norm(values, axis=-1)
-
-
 def variance_bound(theta: float, n_bits: int, rho: float) -> float:
     """Return the bound of Theorem 1.
 

@@ -14,6 +14,8 @@ from cbe_bench.core.progress import Progress, no_progress
 from cbe_bench.data.ground_truth import exact_neighbours
 from cbe_bench.data.view import DatasetView
 from cbe_bench.encoders import Encoder, make_encoder
+from cbe_bench.encoders.diagnostics import flatness
+from cbe_bench.encoders.wrapper import Wrapper
 from cbe_bench.evaluators.retrieval.metrics import (
     asymmetric_ranks,
     averaged_auc,
@@ -142,11 +144,19 @@ class RetrievalEvaluator:
             blocks=encoder.code_blocks(),
             cost={
                 "objective_history": tuple(np.ravel(getattr(encoder, "objective_", ())).tolist()),
+                "flatness": _flatness(encoder, self._queries),
                 "fit_s": fit_s,
                 "encode_us_per_vector": 1e6 * encode_s / len(database),
                 "encoded_bits": encoder.n_bits_,
             },
         )
+
+
+def _flatness(encoder: Encoder, X: NDArray) -> tuple[float, ...]:
+    """Return the smallest, the median and the largest flatness of the rows of X as a fitted method encodes them."""
+    while isinstance(encoder, Wrapper):
+        X, encoder = encoder.transformed(X), encoder.encoder_
+    return tuple(float(f"{rho:.6g}") for rho in np.quantile(flatness(X), [0, 0.5, 1]))
 
 
 @dataclass(frozen=True)
@@ -157,4 +167,4 @@ class _Encoded:
     projections: NDArray
     blocks: list[slice] | None
     cost: dict[str, Any]
-    """What training and encoding took: fields of the row."""
+    """What was encoded, and what training and encoding took: fields of the row."""

@@ -33,6 +33,8 @@ class RetrievalRow(RetrievalSpec, Row):
     averaged_auc: float = math.nan
     objective_history: tuple[float, ...] = ()
     """The objective before the first iteration of training and after each; empty without one."""
+    flatness: tuple[float, ...] = ()
+    """rho = max|x| / ||x|| of the queries as they are encoded, after any transform: smallest, median, largest."""
     fit_s: float = math.nan
     encode_us_per_vector: float = math.nan
     """The time of `encoded_bits` bits, on all threads of the run."""

@@ -190,16 +190,27 @@ def sweep_table(rows: Sequence[Row], parameter: str) -> pd.DataFrame:
         seeds; the median time of training, and the mean objective at its end.
     """
     lines = [
-        (row.n_bits, row.n_train, _swept(row, parameter), row.recall[-1], row.averaged_auc, row.fit_s, _last(row))
+        (
+            row.n_bits,
+            row.n_train,
+            _swept(row, parameter),
+            row.recall[-1],
+            row.averaged_auc,
+            row.fit_s,
+            _last(row),
+            _rho(row),
+        )
         for row in recall_rows(rows)
         if row.ok and parameter in row.params
     ]
     keys = ["n_bits", "n_train", parameter]
-    grouped = pd.DataFrame(lines, columns=[*keys, "recall", "auc", "fit_s", "objective"]).groupby(keys)
+    grouped = pd.DataFrame(lines, columns=[*keys, "recall", "auc", "fit_s", "objective", "rho"]).groupby(keys)
     table = pd.DataFrame({"recall": grouped["recall"].mean(), "recall_std": grouped["recall"].std()})
     table["averaged_auc"], table["averaged_auc_std"] = grouped["auc"].mean(), grouped["auc"].std()
     table["seeds"] = grouped["recall"].count()
     table["fit_s"], table["objective"] = grouped["fit_s"].median(), grouped["objective"].mean()
+    if parameter == "precondition":
+        table["flatness"] = grouped["rho"].median()
     unmeasured = [name for name in table if table[name].isna().all() and name != "recall_std"]
     return table.drop(
         columns={*unmeasured, *(["averaged_auc_std"] if "averaged_auc" in unmeasured else [])}
@@ -210,6 +221,11 @@ def _swept(row: RetrievalRow, parameter: str) -> object:
     """Return the value of the parameter that a row was measured with."""
     value = row.params[parameter]
     return "none" if value is None else value
+
+
+def _rho(row: RetrievalRow) -> float:
+    """Return the median flatness of what was encoded; NaN where it was not measured."""
+    return row.flatness[1] if row.flatness else float("nan")
 
 
 def _last(row: RetrievalRow) -> float:
