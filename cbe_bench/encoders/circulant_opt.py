@@ -83,9 +83,11 @@ class CBEOpt(CirculantEncoder):
     n_pairs : int or None
         Pairs drawn from labels, half of them similar; None means as many as there are rows.
     max_iter : int
-        Iterations at most.
+        Iterations at most. Codes of fewer bits than features gain from up to a hundred of them; the paper makes ten.
     tol : float
-        An iteration that lowers the objective by less than this fraction of it is the last.
+        An iteration that lowers the objective by less than this fraction of it is the last. By default this ends
+        training for as many bits as features after some ten or twenty iterations, where more gain nothing, and
+        training for fewer bits hardly before the last.
     random_state : int, RandomState or None
         Decides the initial r, the signs, and the pairs that are drawn.
 
@@ -116,8 +118,8 @@ class CBEOpt(CirculantEncoder):
         lam: float = 1.0,
         mu: float = 0.0,
         n_pairs: int | None = None,
-        max_iter: int = 10,
-        tol: float = 1e-6,
+        max_iter: int = 100,
+        tol: float = 5e-6,
         random_state: Any = None,
     ) -> None:
         super().__init__(n_bits, random_state=random_state)

@@ -17,7 +17,7 @@ from cbe_bench.evaluators.angles import experiment as module
 from cbe_bench.evaluators.angles.experiment import ANGLES, AnglesExperiment, code_lengths
 from cbe_bench.evaluators.angles.methods import FEATURE_METHODS, METHODS
 from cbe_bench.evaluators.angles.pairs import PAIRS
-from cbe_bench.evaluators.angles.rows import FeaturesRow, FeaturesSpec, SimulationRow, SimulationSpec
+from cbe_bench.evaluators.angles.rows import FeaturesRow, FeaturesSpec, ProductsRow, SimulationRow, SimulationSpec
 from cbe_bench.evaluators.base import load_experiment
 from cbe_bench.evaluators.configs import load_config
 from cbe_bench.evaluators.run import job_of, opened, run_experiment
@@ -83,7 +83,9 @@ def test_cells_are_every_method_on_every_pair_and_every_draw_on_features(tmp_pat
     kinds = [cell.row_class for cell in cells]
     on_features = len(FEATURE_METHODS) * 2
     assert kinds[:on_features] == [FeaturesRow] * on_features
-    assert kinds[on_features:] == [SimulationRow] * (2 * (1 + (len(METHODS) - 1) * len(PAIRS)) + 1)
+    products = 2 * len(PAIRS)
+    assert kinds[on_features : on_features + products] == [ProductsRow] * products
+    assert kinds[on_features + products :] == [SimulationRow] * (2 * (1 + (len(METHODS) - 1) * len(PAIRS)) + 1)
     assert [cell.group for cell in cells] == ["features"] * on_features + ["simulations"] * len(kinds[on_features:])
     assert len({cell.key for cell in cells}) == len(cells)
     assert (cells[-1].spec.pair, cells[-1].spec.n_features, cells[-1].spec.draws) == ("flat", 64, 50)
@@ -131,14 +133,14 @@ def test_a_run_ends_in_rows_tables_and_figures(tmp_path, monkeypatch):
     monkeypatch.setattr(core_report, "save_figure", lambda drawing, path: [f"{path}.png"])
     outcome, reporter = run(tmp_path)
     rows = outcome.results.rows
-    assert len(rows) == len(reporter.lines) == 2 * (1 + 6 * len(PAIRS)) + 5 * 2
+    assert len(rows) == len(reporter.lines) == 2 * (1 + 6 * len(PAIRS)) + 2 * len(PAIRS) + 5 * 2
     assert {row.status for row in rows} == {"ok"}
     assert {(row.data, row.data_kind) for row in rows if isinstance(row, SimulationRow)} == {
         ("simulated pairs", "simulated")
     }
     assert {row.data_kind for row in rows if isinstance(row, FeaturesRow)} == {"synthetic"}
-    assert {row.label for row in rows} == set(METHODS)
-    names = {f"{name}.csv" for name in ("mean", "variance", "signs", "tails", "features")}
+    assert {row.label for row in rows} == {*METHODS, *PAIRS}
+    names = {f"{name}.csv" for name in ("mean", "variance", "signs", "tails", "products", "features")}
     names |= {f"{name}.png" for name in ("mean", "variance", "signs", "features")}
     assert {Path(file).name for file in outcome.files} == names
     assert metrics(load_experiment(tmp_path / "smoke" / "angles")) == metrics(outcome.results)
@@ -146,6 +148,8 @@ def test_a_run_ends_in_rows_tables_and_figures(tmp_path, monkeypatch):
         if isinstance(row, SimulationRow):
             assert len(row.mean) == len(row.flatness) == len(row.variance) == len(ANGLES)
             assert len(row.kurtosis[0]) == len(row.n_beyond_theorem2[0]) == len(row.n_bits)
+        elif isinstance(row, ProductsRow):
+            assert len(row.n_above) == len(row.n_beyond) == 2 * len(row.shifts)
         else:
             assert (row.n_vectors, row.n_features, row.n_pairs, row.n_bits) == (10, 64, 45, (16, 32, 64))
             assert all(
@@ -186,7 +190,7 @@ def test_a_failing_cell_is_a_row_and_is_tried_again(tmp_path, few, monkeypatch):
     failed = [row for row in outcome.results.rows if row.status == "failed"]
     assert len(failed) == 26
     assert {row.data_kind for row in failed} == {"simulated"}
-    assert [table.name for table in outcome.report.tables] == ["features"]
+    assert [table.name for table in outcome.report.tables] == ["products", "features"]
     again, reporter = run(tmp_path, rerun="failed")
     assert len(reporter.lines) == 26
     assert {row.status for row in again.results.rows} == {"ok"}

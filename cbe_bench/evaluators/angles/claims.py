@@ -14,6 +14,7 @@ from cbe_bench.core.claims import Claim, Estimate, Verdict, outcome_of
 from cbe_bench.core.results import DATA_KINDS, Results
 from cbe_bench.core.statistics import log_variance_error, mean_interval, simultaneous_level, variance_interval
 from cbe_bench.evaluators.angles import theory
+from cbe_bench.evaluators.angles.claims_products import SMALL_PRODUCTS
 from cbe_bench.evaluators.angles.claims_theorems import MISSING, THEOREMS, each_experiment, simulated
 from cbe_bench.evaluators.angles.rows import FeaturesRow, SimulationRow, features_rows, select, simulations
 
@@ -223,6 +224,7 @@ CLAIMS = (
         missing=MISSING,
         judge=judge_mean,
     ),
+    SMALL_PRODUCTS,
     *THEOREMS,
     Claim(
         id="S4-D",

@@ -25,9 +25,12 @@ from cbe_bench.evaluators.angles.distortion import Sample, draw_sample, evaluate
 from cbe_bench.evaluators.angles.figures import angles_report
 from cbe_bench.evaluators.angles.methods import FEATURE_METHODS, METHODS
 from cbe_bench.evaluators.angles.pairs import PAIRS
+from cbe_bench.evaluators.angles.products import THRESHOLDS, evaluate_products, shifts_of
 from cbe_bench.evaluators.angles.rows import (
     FeaturesRow,
     FeaturesSpec,
+    ProductsRow,
+    ProductsSpec,
     SimulationRow,
     SimulationSpec,
     features_rows,
@@ -45,6 +48,8 @@ _SHORTEST_CODE = 16
 """Codes of features are at least this long."""
 _SECONDS_PER_VALUE = 6e-8
 """What one thread needs for one simulated value; estimates of time rest on it and are rough."""
+_SECONDS_PER_SIGN = 5e-9
+"""What one thread needs for a sign of a product."""
 _MODULES = "cbe_bench.evaluators.angles"
 
 
@@ -72,7 +77,7 @@ class AnglesExperiment(Experiment):
 
     kind = "angles"
     config_class = AnglesConfig
-    row_classes = (SimulationRow, FeaturesRow)
+    row_classes = (SimulationRow, ProductsRow, FeaturesRow)
     claims = CLAIMS
     judged_at_smoke: ClassVar[bool] = True
     config: AnglesConfig
@@ -98,7 +103,8 @@ class AnglesExperiment(Experiment):
                 raise InputError(f"{self.features.source}: {found} {what}; angles need at least 2")
         draws = range(self.config.feature_draws)
         on_features = [self._features_cell(method, draw) for method in FEATURE_METHODS for draw in draws]
-        return [*on_features, *self._simulation_cells()]
+        products = [self._products_cell(pair, d) for d in self.config.dims for pair in PAIRS]
+        return [*on_features, *products, *self._simulation_cells()]
 
     def _simulation_cells(self) -> Iterator[Cell]:
         """List the simulations: every method on every kind of pair, lsh on one, since all are alike to it."""
@@ -133,6 +139,27 @@ class AnglesExperiment(Experiment):
             title=f"{method}, {pair} pair, d = {d:,}",
             memory_bytes=BASE_BYTES + threads * max(d, 1 << 18) * 40 + 40 * draws * len(ANGLES) * len(n_bits),
             seconds=draws * d * _SECONDS_PER_VALUE / threads,
+            group="simulations",
+        )
+
+    def _products_cell(self, pair: str, d: int) -> Cell:
+        threads = self.resources.n_threads
+        spec = ProductsSpec(
+            pair=pair,
+            n_features=d,
+            shifts=shifts_of(d),
+            thresholds=THRESHOLDS,
+            draws=self.config.draws,
+            seed=self.config.seed,
+        )
+        return Cell(
+            spec=spec,
+            row_class=ProductsRow,
+            code=code_version([f"{_MODULES}.products"]),
+            label=pair,
+            title=f"products of shifts, {pair} pair, d = {d:,}",
+            memory_bytes=BASE_BYTES + threads * max(d, 1 << 18) * 40,
+            seconds=spec.draws * d * len(spec.shifts) * _SECONDS_PER_SIGN / threads,
             group="simulations",
         )
 
@@ -171,15 +198,20 @@ class AnglesExperiment(Experiment):
         """Return the metrics of a cell."""
         if isinstance(cell.spec, SimulationSpec):
             return evaluate_simulation(cell.spec, progress)
+        if isinstance(cell.spec, ProductsSpec):
+            return evaluate_products(cell.spec, progress)
         assert isinstance(cell.spec, FeaturesSpec)
         assert context is not None
         return evaluate_features(cell.spec, context, progress)
 
-    def summarise(self, row: SimulationRow | FeaturesRow) -> str:
+    def summarise(self, row: SimulationRow | ProductsRow | FeaturesRow) -> str:
         """Say how far angles are off, or how the variance compares with that of independent bits."""
         if isinstance(row, FeaturesRow):
             mean, worst = row.mean_error_over_pi[-1], row.worst_error_over_pi[-1]
             return f"mean error of angles {mean:.4f} pi, worst {worst:.4f} pi"
+        if isinstance(row, ProductsRow):
+            largest = max(counts[-1] for counts in row.n_above) / row.draws
+            return f"a product is above {row.thresholds[-1]:g} rho in {largest:.2%} of the draws at most"
         k = row.n_bits[-1]
         ratio = row.variance[_SUMMARISED][-1] / iid_variance(row.angles_rad[_SUMMARISED], k)
         return f"variance at pi/3 and {k:,} bits is {ratio:.3g} times that of independent bits"

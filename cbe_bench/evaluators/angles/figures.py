@@ -10,7 +10,8 @@ import pandas as pd
 from cbe_bench.core.report import Figure, Report, Table
 from cbe_bench.core.results import DATA_KINDS, Results
 from cbe_bench.core.style import BROAD, drawing_style, entitle, line_styles
-from cbe_bench.evaluators.angles.rows import features_rows, select, simulations
+from cbe_bench.evaluators.angles.claims_products import products_table
+from cbe_bench.evaluators.angles.rows import features_rows, products_rows, select, simulations
 from cbe_bench.evaluators.angles.tables import features_table, mean_table, tails_table, variance_table
 
 if TYPE_CHECKING:
@@ -42,6 +43,9 @@ def angles_report(results: Results) -> Report:
         Table("variance", variance_table(select(cells, pairs=["dense"])), "Variance, dense pairs.", shown=False),
         Table("signs", variance_table(cells, angle_over_pi=1 / 3), "Variance at pi/3, all pairs.", shown=False),
         Table("tails", tails_table(cells), "Large deviations at k = d, and what Theorem 2 allows.", shown=False),
+        Table(
+            "products", products_table(products_rows(results.rows)), "Products of shifts, and their bound.", shown=False
+        ),
         Table("features", features_table(features_rows(results.rows)), "Errors of angles between features.", True),
     )
     frames = {table.name: table.frame for table in tables if len(table.frame)}

@@ -52,6 +52,34 @@ class SimulationRow(SimulationSpec, Row):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProductsSpec(Spec):
+    """Products of the vectors of a pair, one of them shifted, under random sign flips."""
+
+    data: str = "simulated pairs"
+    data_kind: str = "simulated"
+    pair: str
+    n_features: int
+    shifts: Counts
+    thresholds: Values
+    """Products are compared with these times the flatness of the shifted vector."""
+    draws: int
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProductsRow(ProductsSpec, Row):
+    """How many products are large: one line for each shifted vector and shift, one column for each threshold."""
+
+    type: ClassVar[str] = "products"
+
+    flatness: Values = ()
+    """rho of each shifted vector: the first of the pair, then the second."""
+    n_above: tuple[Counts, ...] = ()
+    n_beyond: tuple[Counts, ...] = ()
+    """Products of either sign."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class FeaturesSpec(Spec):
     """One draw of one encoder on all pairs of a sample of features."""
 
@@ -87,6 +115,11 @@ class FeaturesRow(FeaturesSpec, Row):
 def simulations(rows: Iterable[Row]) -> list[SimulationRow]:
     """Return the rows of simulated pairs that ended well."""
     return [row for row in rows if isinstance(row, SimulationRow) and row.ok]
+
+
+def products_rows(rows: Iterable[Row]) -> list[ProductsRow]:
+    """Return the rows of products that ended well."""
+    return [row for row in rows if isinstance(row, ProductsRow) and row.ok]
 
 
 def features_rows(rows: Iterable[Row]) -> list[FeaturesRow]:

@@ -2,9 +2,10 @@
 
 For a pair of vectors at angle theta, p = theta / pi is the probability that a bit of their codes differs, and the
 fraction of differing bits among k estimates it. Bits that are independent give the variance p (1 - p) / k. For
-circulant bits two bounds are known, both through the flatness rho of the pair, the larger ||x||_inf / ||x||_2 of the
-two:
+circulant bits bounds are known through the flatness rho of the pair, the larger ||x||_inf / ||x||_2 of the two:
 
+- The lemma on small products: for sign flips D, ||p|| = 1 and rho = ||q||_inf, the product of D p with a shift of D q
+  is above gamma with a probability of at most exp(-gamma^2 / (8 rho^2)).
 - Theorem 1: the variance is at most p (1 - p) / k + 32 rho.
 - Theorem 2: if rho <= theta^2 / (16 k log(k / delta)), the estimate is off by more than 4 log(k / delta) / sqrt(k)
   with a probability below delta. A corollary extends this to all pairs of N vectors at k = 144 log(N)^2 / epsilon^2
@@ -80,6 +81,11 @@ def iid_tail(theta: float, n_bits: int, deviation: float) -> float:
     counts = np.arange(n_bits + 1)
     p = difference_probability(theta)
     return float(binom.pmf(counts[np.abs(counts / n_bits - p) > deviation], n_bits, p).sum())
+
+
+def small_product_bound(threshold: float) -> float:
+    """Return the bound of the lemma on small products at gamma = `threshold` times rho."""
+    return math.exp(-(threshold**2) / 8)
 
 
 def variance_bound(theta: float, n_bits: int, rho: float) -> float:
