@@ -104,7 +104,7 @@ class EncodersConfig(FeaturesConfig):
     def expand(cls, tree: dict[str, Any]) -> None:
         """Write out bare names of encoders, and entries with a grid of parameters."""
         if isinstance(tree.get("encoders"), list):
-            tree["encoders"] = [full for entry in tree["encoders"] for full in _full_encoders(entry)]
+            tree["encoders"] = [full for entry in tree["encoders"] for full in full_encoders(entry)]
 
     def params_of(self, entry: EncoderConfig) -> dict[str, Any]:
         """Return the parameters of an encoder: those its protocol sets take the place of its own."""
@@ -141,7 +141,7 @@ class EncodersConfig(FeaturesConfig):
             make_encoder(entry.name, n_bits=n_bits, **self.params_of(entry)).check_params(self.n_features)
 
 
-def _full_encoders(entry: Any) -> list[Any]:
+def full_encoders(entry: Any) -> list[Any]:
     """Return the entries that a bare name, an entry, or an entry with a grid stands for.
 
     A grid maps parameters to lists of values, `n_train` among them; null leaves a parameter as it is.

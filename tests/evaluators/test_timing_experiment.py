@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 
 from cbe_bench.core.errors import InputError
-from cbe_bench.core.progress import Silent
+from cbe_bench.core.progress import Silent, no_progress
 from cbe_bench.core.resources import Resources
 from cbe_bench.core.runner import BASE_BYTES
 from cbe_bench.encoders import encoder_classes
 from cbe_bench.evaluators.configs import load_config
 from cbe_bench.evaluators.run import job_of, opened, run_experiment
 from cbe_bench.evaluators.timing import experiment as module
+from cbe_bench.evaluators.timing import measure, rounds
 from cbe_bench.evaluators.timing.config import parse_bits, parse_dims
 from cbe_bench.evaluators.timing.paper import ENCODE_MS
+from cbe_bench.evaluators.timing.rows import LearningSpec, TimingSpec
 
 pytestmark = pytest.mark.usefixtures("png_only")
 
@@ -139,13 +141,13 @@ def test_a_failing_method_is_a_row_of_its_own(config, tmp_path, monkeypatch):
 
 
 def test_what_ends_the_timing_early_leaves_what_was_timed(config, tmp_path, monkeypatch):
-    def stops(candidates, budget_s, progress):
+    def stops(candidates, budget_s, progress, least_samples):
         first, *_ = candidates
         first.samples = [1e-3]
         yield first
         raise TimeoutError("took longer than 1 s")
 
-    monkeypatch.setattr(module, "interleaved", stops)
+    monkeypatch.setattr(measure, "interleaved", stops)
     rows = run(config(), tmp_path).results.rows
     assert [row.status for row in rows] == ["ok", "timeout"]
     assert rows[0].encode_us_per_vector == pytest.approx(1000)
@@ -158,3 +160,78 @@ def test_times_on_other_machines_are_other_cells(config, monkeypatch):
     before = keys()
     monkeypatch.setattr(module.environment, "environment_id", lambda: "another")
     assert not set(before) & set(keys())
+
+
+def test_rounds_are_new_processes(config, tmp_path):
+    entries = "encoders=[cbe-rand, {name: fjlt, label: sparse, params: {density: 0.1}}]"
+    outcome = run(config("rounds=2", entries), tmp_path)
+    for row in outcome.results.rows:
+        assert row.ok, row.reason
+        assert (row.rounds, len(row.rounds_us)) == (2, 2)
+        assert row.encode_us_per_vector == pytest.approx(np.median(row.rounds_us))
+        assert len(row.samples_us) >= 6
+    assert [row.method for row in outcome.results.rows] == ["cbe-rand", "sparse"]
+
+
+@pytest.mark.slow
+def test_a_method_that_fails_in_a_round_is_a_row_of_its_own():
+    specs = {
+        name: TimingSpec(
+            encoder=name, params={}, n_features=64, n_bits=n_bits, batch=1, threads=1, dtype="float32", environment=""
+        )
+        for name, n_bits in (("cbe-rand", 64), ("itq", 65))
+    }
+    timed = rounds.Rounds(specs, 1, 0.01)
+    assert len(timed.metrics("cbe-rand", no_progress)["rounds_us"]) == 1
+    with pytest.raises(rounds.RoundError, match="InputError: itq: n_bits = 65"):
+        timed.metrics("itq", no_progress)
+
+
+def test_a_round_whose_process_dies_fails_all_its_cells(monkeypatch):
+    monkeypatch.setattr(rounds.sys, "executable", "/bin/false")
+    timed = rounds.Rounds({"a": LearningSpec(**LEARNING)}, 2, 0.01)
+    with pytest.raises(rounds.RoundError, match="ended early: exit status 1"):
+        timed.metrics("a", no_progress)
+
+
+LEARNING = {
+    "encoder": "cbe-opt",
+    "params": {"max_iter": 2},
+    "n_features": 64,
+    "n_bits": 64,
+    "n_train": 100,
+    "threads": 1,
+    "environment": "",
+}
+
+
+def test_pooled_rounds():
+    one = {"fit_s": 1.0, "rounds_s": [1.0], "samples_s": [0.9, 1.1], "wall_s": 2.0}
+    other = {"fit_s": 4.0, "rounds_s": [4.0], "samples_s": [4.0], "wall_s": 4.0}
+    expected = {"fit_s": 2.5, "rounds_s": (1.0, 4.0), "samples_s": (0.9, 1.1, 4.0), "wall_s": 6.0}
+    assert rounds.pooled([one, other]) == expected
+
+
+def test_training_is_timed_for_every_size(config, tmp_path, monkeypatch):
+    calls = []
+    fit = encoder_classes()["cbe-opt"].fit
+    monkeypatch.setattr(
+        encoder_classes()["cbe-opt"], "fit", lambda self, X: (calls.append((self.max_iter, len(X))), fit(self, X))[1]
+    )
+    overrides = (
+        "n_train=[100, 200]",
+        "encoders=[{name: cbe-opt, params: {max_iter: 2, tol: 0}}, itq]",
+        "dims=[64, 96]",
+    )
+    outcome = run(config(*overrides), tmp_path)
+    rows = outcome.results.rows
+    sizes = [(d, n, name) for d in (64, 96) for n in (100, 200) for name in ("cbe-opt", "itq")]
+    assert [(row.n_features, row.n_train, row.encoder) for row in rows] == sizes
+    for row in rows:
+        assert row.ok, row.reason
+        assert row.fit_s == pytest.approx(np.median(row.samples_s))
+        assert row.rounds_s == (row.fit_s,)
+    assert set(calls) == {(2, 64), (2, 100), (2, 200)}, "parameters are those asked for; a fit of few rows comes first"
+    assert "learning" in {table.name for table in outcome.report.tables}
+    subjects = {one.subject for one in module.TimingExperiment.measurements(outcome.results)}
+    assert len(subjects) == len(rows)

@@ -9,8 +9,9 @@ import pytest
 from cbe_bench.core.results import Description, Results
 from cbe_bench.evaluators.timing.claims import CLAIMS
 from cbe_bench.evaluators.timing.figures import growth_figure, timing_report
+from cbe_bench.evaluators.timing.learning import LEARNING_LAWS, learning_growth_table
 from cbe_bench.evaluators.timing.paper import ENCODE_MS
-from cbe_bench.evaluators.timing.rows import TimingRow
+from cbe_bench.evaluators.timing.rows import LearningRow, TimingRow
 from cbe_bench.evaluators.timing.tables import table1, table2, times
 
 
@@ -102,6 +103,58 @@ def test_reports_leave_out_tables_without_lines():
     report = timing_report([timed("cbe-rand", 64, 64, 1e-3)])
     assert [table.name for table in report.tables] == ["table2", "times"]
     assert timing_report([]).tables == ()
+
+
+def learned(encoder, n, d, seconds, **values):
+    return LearningRow(
+        **{
+            "encoder": encoder,
+            "label": encoder,
+            "params": {},
+            "n_features": d,
+            "n_bits": d,
+            "n_train": n,
+            "threads": 1,
+            "environment": "here",
+            "fit_s": seconds,
+            "rounds_s": (seconds,) * 5,
+            "rounds": 5,
+            "key": f"{encoder}-{n}-{d}",
+            "code": "",
+            "status": "ok",
+            "peak_memory_bytes": 0,
+            "ended": "",
+        }
+        | values
+    )
+
+
+def learning(powers=(1.0, 1.0), methods=tuple(LEARNING_LAWS)):
+    """Rows whose times follow the laws to a power in N, and to another in d."""
+    in_rows, in_dims = powers
+    rows = []
+    for name in methods:
+        law = LEARNING_LAWS[name].of
+        for n in (500, 1000, 2000):
+            for d in (2**12, 2**14, 2**16):
+                seconds = 1e-9 * law(1e5, d, d) ** in_dims * (n / 1e5) ** in_rows
+                rows.append(learned(name, n, d, seconds))
+    return rows
+
+
+def test_exponents_of_training_are_relative_to_the_law():
+    separable = learning((0.9, 1.1), ("cbe-opt", "bilinear-opt"))
+    for line in learning_growth_table(separable).to_dict("records"):
+        assert line["exponent_in_rows"] == pytest.approx(0.9)
+        assert line["exponent_in_dims"] == pytest.approx(1.1)
+    exact = [learned("itq", n, d, 1e-9 * (n * d**2 + d**3)) for n in (100, 400) for d in (64, 1024)]
+    (line,) = learning_growth_table(exact).to_dict("records")
+    assert (line["exponent_in_rows"], line["exponent_in_dims"]) == pytest.approx((1, 1))
+    one_size = learning_growth_table([row for row in separable if row.n_train == 500])
+    assert one_size["exponent_in_rows"].isna().all()
+    report = timing_report(separable)
+    assert [table.name for table in report.tables] == ["learning-growth", "learning"]
+    assert len(report.table("learning")) == len(separable)
 
 
 def results(rows, folder):

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
@@ -10,7 +10,7 @@ from cbe_bench.core.config import BaseConfig, Positive
 from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.encoders import encoder_classes, make_encoder
 from cbe_bench.encoders.device import takes_device_arrays
-from cbe_bench.evaluators.configs import unique
+from cbe_bench.evaluators.configs import EncoderConfig, full_encoders, unique
 from cbe_bench.evaluators.timers import TIMED_PARAMS
 from cbe_bench.evaluators.timing.device import HOST
 from cbe_bench.evaluators.timing.paper import ENCODE_MS
@@ -72,14 +72,16 @@ def parse_bits(text: str, d: int) -> list[int]:
 
 
 class TimingConfig(BaseConfig):
-    """How long encoding takes."""
+    """How long encoding, or training, takes."""
 
     experiment: Literal["timing"]
     dims: Annotated[tuple[Positive, ...], Field(min_length=1)]
     """Dimensions: a list, or as in 2^15..2^27, paper, 768,2^20."""
     n_bits: str = "d"
     """Code lengths: 512, d, d/4, 2d, or a list of these separated by commas."""
-    encoders: Annotated[tuple[str, ...], Field(min_length=1)]
+    encoders: Annotated[tuple[EncoderConfig, ...], Field(min_length=1)]
+    n_train: tuple[Positive, ...] = ()
+    """Time training instead, on as many rows as each of these says."""
     batch: Positive = 1
     """Vectors of a call: 1 is latency, more is throughput."""
     threads: Positive = 1
@@ -87,9 +89,22 @@ class TimingConfig(BaseConfig):
     device: str = HOST
     """A device that every method is timed on as well, such as cuda, cupy or jax; cpu for none."""
     budget_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 10.0
-    """Seconds for which a cell is sampled."""
+    """Seconds for which a cell is sampled, in each round."""
+    rounds: Positive = 1
+    """Independent rounds: a single one in this process, several in a new process each."""
 
-    _unique = field_validator("dims", "encoders")(unique)
+    _unique = field_validator("dims", "encoders", "n_train")(unique)
+
+    @classmethod
+    def expand(cls, tree: dict[str, Any]) -> None:
+        """Write out bare names of encoders, and entries with a grid of parameters."""
+        if isinstance(tree.get("encoders"), list):
+            tree["encoders"] = [full for entry in tree["encoders"] for full in full_encoders(entry)]
+
+    @staticmethod
+    def params_of(entry: EncoderConfig) -> dict[str, Any]:
+        """Return the parameters that an encoder is timed with."""
+        return TIMED_PARAMS.get(entry.name, {}) | entry.params
 
     @field_validator("dims", mode="before")
     @classmethod
@@ -112,12 +127,12 @@ class TimingConfig(BaseConfig):
         classes = encoder_classes()
         if self.device != HOST:
             yield from self._device_problems()
-        for name in self.encoders:
-            if name not in classes:
-                yield f"encoders: unknown encoder {name!r}; {did_you_mean(name, classes)}"
+        for entry in self.encoders:
+            if entry.name not in classes:
+                yield f"encoders: unknown encoder {entry.name!r}; {did_you_mean(entry.name, classes)}"
                 continue
             for d in self.dims:
-                yield from self._problems_at(name, d)
+                yield from self._problems_at(entry, d)
 
     def _device_problems(self) -> Iterable[str]:
         try:
@@ -125,17 +140,17 @@ class TimingConfig(BaseConfig):
         except InputError as error:
             yield str(error)
         able = {name for name, cls in encoder_classes().items() if takes_device_arrays(cls)}
-        for name in self.encoders:
+        for name in (entry.name for entry in self.encoders):
             if name in encoder_classes() and name not in able:
                 yield f"encoders: {name} encodes on no device; those that do: {', '.join(sorted(able))}"
 
-    def _problems_at(self, name: str, d: int) -> Iterable[str]:
+    def _problems_at(self, entry: EncoderConfig, d: int) -> Iterable[str]:
         try:
             for n_bits in self.lengths(d):
                 if n_bits > _MOST_BITS:
                     yield f"n_bits: {n_bits:,} bits at d = {d:,}; at most {_MOST_BITS:,} are timed"
-                make_encoder(name, n_bits=n_bits, **TIMED_PARAMS.get(name, {})).check_params(d)
+                make_encoder(entry.name, n_bits=n_bits, **self.params_of(entry)).check_params(d)
         except InputError as error:
-            yield f"encoders.{name}: {error}"
+            yield f"encoders.{entry.label}: {error}"
         except ValueError as error:
             yield f"n_bits: {error}"

@@ -1,15 +1,18 @@
 """The figure of timing experiments, and their report."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cbe_bench.core.report import Figure, Report, Table
+from cbe_bench.core.results import Row
 from cbe_bench.core.style import drawing_style, entitle, line_styles
 from cbe_bench.evaluators.timers import UNSTABLE
 from cbe_bench.evaluators.timing.device import HOST
+from cbe_bench.evaluators.timing.learning import learning_growth_table, learning_table
 from cbe_bench.evaluators.timing.paper import COLUMN_NAMES, ENCODE_MS
-from cbe_bench.evaluators.timing.rows import TimingRow
+from cbe_bench.evaluators.timing.rows import TimingRow, encode_rows, learning_rows
 from cbe_bench.evaluators.timing.tables import devices, table1, table2, times
 
 if TYPE_CHECKING:
@@ -20,8 +23,9 @@ _REFERENCE = "cbe-rand"
 _TIME = "encode_us_per_vector"
 
 
-def timing_report(rows: list[TimingRow]) -> Report:
-    """Return the tables and the figure of a timing experiment."""
+def timing_report(all_rows: Sequence[Row]) -> Report:
+    """Return the tables and the figures of a timing experiment."""
+    rows, learning = encode_rows(all_rows), learning_rows(all_rows)
     host = [row for row in rows if row.device == HOST]
     tables = (
         Table(
@@ -31,6 +35,10 @@ def timing_report(rows: list[TimingRow]) -> Report:
         Table(
             "devices", devices(rows), "Milliseconds per vector on the processor and on another device; copying apart."
         ),
+        Table(
+            "learning-growth", learning_growth_table(learning), "Exponents of training time, relative to its formula."
+        ),
+        Table("learning", learning_table(learning), "Seconds of training, with the fastest and the slowest round."),
         Table("times", times(rows), "Every cell, with quartiles and what was needed beforehand.", folded=True),
     )
     caption = "Time and memory against dimension and code length; hollow marks: the paper's."
@@ -41,7 +49,7 @@ def timing_report(rows: list[TimingRow]) -> Report:
             Figure("speedup", lambda: speedup_figure(host), ratios, table="table2"),
             Figure("growth", lambda: growth_figure(host), caption, table="times"),
         ),
-        terminal=("table2", "table1", "devices"),
+        terminal=("table2", "table1", "learning-growth", "learning", "devices"),
         notes=_stability(rows),
     )
 
@@ -66,7 +74,7 @@ def speedup_figure(rows: list[TimingRow]) -> "Drawing | None":
     """
     from matplotlib.figure import Figure
 
-    square = {(row.encoder, row.n_features): row for row in rows if row.ok and row.n_bits == row.n_features}
+    square = {(row.method, row.n_features): row for row in rows if row.ok and row.n_bits == row.n_features}
     dims = sorted(d for name, d in square if name == _REFERENCE)
     rivals = [name for name in dict.fromkeys(name for name, _ in square) if name != _REFERENCE]
     if len(dims) < 2 or not rivals:
@@ -137,7 +145,7 @@ def growth_figure(rows: list[TimingRow]) -> "Drawing | None":
         panels.append(([row for row in done if row.n_features == largest], "n_bits", _TIME))
     if not panels:
         return None
-    names = list(dict.fromkeys(row.encoder for row in done))
+    names = list(dict.fromkeys(row.method for row in done))
     with drawing_style():
         figure = Figure(figsize=(3.6 * len(panels), 3.2), layout="constrained")
         for axis, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
@@ -160,7 +168,7 @@ def _draw_growth(axis: "Axes", rows: list[TimingRow], size: str, what: str, name
     styles = line_styles(names)
     sizes = {getattr(row, size) for row in rows}
     for name in names:
-        mine = sorted((row for row in rows if row.encoder == name), key=lambda row: getattr(row, size))
+        mine = sorted((row for row in rows if row.method == name), key=lambda row: getattr(row, size))
         colour, dash = styles[name]
         unit = 1e-3 if what == _TIME else 1
         x, y = [getattr(row, size) for row in mine], [unit * getattr(row, what) for row in mine]

@@ -42,7 +42,7 @@ def _line(row: TimingRow) -> dict[str, object]:
     return {
         "d": row.n_features,
         "n_bits": row.n_bits,
-        "encoder": row.encoder,
+        "encoder": row.method,
         "batch": row.batch,
         "threads": row.threads,
         "device": row.device,
@@ -68,7 +68,7 @@ def devices(rows: list[TimingRow]) -> pd.DataFrame:
             {
                 "d": device.n_features,
                 "n_bits": device.n_bits,
-                "encoder": device.encoder,
+                "encoder": device.method,
                 "batch": device.batch,
                 "threads": device.threads,
                 "device": device.device,
@@ -88,7 +88,7 @@ def table2(rows: list[TimingRow]) -> pd.DataFrame:
     """Return one line for each d and k: milliseconds per vector, ratios to circulant, and the paper's of both."""
     lines = []
     for d, k in sorted({(row.n_features, row.n_bits) for row in rows}):
-        cells = {row.encoder: row for row in rows if (row.n_features, row.n_bits) == (d, k)}
+        cells = {row.method: row for row in rows if (row.n_features, row.n_bits) == (d, k)}
         printed = ENCODE_MS.get(d, {}) if k == d else {}
         line: dict[str, object] = {"d": d, "n_bits": k}
         for name, row in cells.items():
@@ -122,8 +122,8 @@ def table1(rows: list[TimingRow]) -> pd.DataFrame:
     """
     done = [row for row in rows if row.ok]
     lines = []
-    for name in dict.fromkeys(row.encoder for row in done):
-        mine = [row for row in done if row.encoder == name]
+    for name in dict.fromkeys(row.method for row in done):
+        mine = [row for row in done if row.method == name]
         lines.append(_growth(name, [row for row in mine if row.n_bits == row.n_features], "k = d", "d"))
         d = max(row.n_features for row in mine)
         at_d = [row for row in mine if row.n_features == d]
