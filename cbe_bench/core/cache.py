@@ -96,13 +96,18 @@ def whole_file(path: Path) -> Iterator[Path]:
         temporary.replace(path)
 
 
-@contextmanager
-def _temporary_folder(parent: Path) -> Iterator[Path]:
-    """Give a new folder, locked as long as this process lives and removed at the end."""
+def remove_abandoned(parent: Path) -> None:
+    """Remove the temporary folders that killed processes left in a folder."""
     for abandoned in parent.glob(f"{_TEMPORARY}*") if CAN_LOCK else ():
         with suppress(OSError), held(abandoned) as ours:
             if ours:
                 shutil.rmtree(abandoned, ignore_errors=True)
+
+
+@contextmanager
+def _temporary_folder(parent: Path) -> Iterator[Path]:
+    """Give a new folder, locked as long as this process lives and removed at the end."""
+    remove_abandoned(parent)
     ours = False
     while not ours:  # before it is locked, another process may take it for an abandoned one
         folder = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=parent))

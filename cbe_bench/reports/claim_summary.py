@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from cbe_bench.core.claims import NOT_REPRODUCED, NOT_TESTED, OUTCOMES, REPRODUCED, VACUOUS, Verdict
+from cbe_bench.core.claims import INCONCLUSIVE, NOT_REPRODUCED, NOT_TESTED, OUTCOMES, REPRODUCED, VACUOUS, Verdict
 
-_DECIDES = (NOT_REPRODUCED, REPRODUCED, VACUOUS, NOT_TESTED)
+_DECIDES = (NOT_REPRODUCED, REPRODUCED, INCONCLUSIVE, VACUOUS, NOT_TESTED)
 """Which outcome a claim has where it has several on data of equal weight: one failure is enough."""
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cbe_bench.core.claims import Claim, Estimate, Evidence, Part, Verdict
+from cbe_bench.core.claims import Claim, Estimate, Evidence, Part, Verdict, outcome_of
 from cbe_bench.core.results import Results
 from cbe_bench.evaluators.retrieval.differences import (
     FEWEST,
@@ -151,7 +151,9 @@ def _listed(ratios: dict[int, float]) -> str:
 
 
 def _evidence(name: str, ratios: dict[int, float], least: float) -> tuple[Evidence, ...]:
-    return tuple(Evidence(name, k, ratio, ratio, ratio, ratio >= least) for k, ratio in ratios.items())
+    return tuple(
+        Evidence(name, k, ratio, ratio, ratio, outcome_of(ratio >= least, True)) for k, ratio in ratios.items()
+    )
 
 
 def faster_than_lsh(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
@@ -202,7 +204,8 @@ def deviation_over_seeds(claim: Claim, results: Sequence[Results]) -> list[Verdi
             (label, n_bits), largest = max(found.items(), key=lambda item: item[1])
             text = f"largest of {len(found)} curves: {largest:.2f} points, {label} at {n_bits:,} bits"
             evidence = tuple(
-                Evidence(name, k, std, std, std, std <= LARGEST_STD) for (name, k), std in sorted(found.items())
+                Evidence(name, k, std, std, std, outcome_of(std <= LARGEST_STD, True))
+                for (name, k), std in sorted(found.items())
             )
             median = np.median(list(found.values()))
             part = Part(largest <= LARGEST_STD, f"{text}; median {median:.2f}", evidence)

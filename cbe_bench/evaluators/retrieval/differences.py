@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cbe_bench.core.claims import Estimate, Evidence, Part, Source
+from cbe_bench.core.claims import Estimate, Evidence, Part, Source, outcome_of
 from cbe_bench.core.results import Results
 from cbe_bench.evaluators.retrieval.rows import EqualTimeRow, RetrievalRow, equal_time_rows, recall_rows
 from cbe_bench.evaluators.retrieval.tables import data_label
@@ -51,11 +51,11 @@ class Difference:
         Returns
         -------
         Evidence
-            `holds` is None if it does not count.
+            Without an outcome if it does not count.
         """
         subject = f"{self.ahead} - {self.behind.split(' with ')[0]}"
-        holds = bool(least <= self.mean <= most) if counts else None
-        return Evidence(subject, self.n_bits, self.mean, self.low, self.high, holds)
+        outcome = outcome_of(least <= self.mean <= most, True) if counts else ""
+        return Evidence(subject, self.n_bits, self.mean, self.low, self.high, outcome)
 
 
 def experiments_on(results: Iterable[Results], sweep: str | None = None) -> list[Results]:
