@@ -1,9 +1,9 @@
-"""Timing experiments: encode or training times of every method at every dimension, methods of a dimension interleaved.
+"""Timing experiments: encode or training times of every method at every dimension, interleaved as far as memory allows.
 
 `measure` says what is timed; `rounds` repeats it in new processes.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from cbe_bench.core import environment
@@ -61,16 +61,17 @@ class TimingExperiment(Experiment):
 
     def cells(self, stage: str, rows: Sequence[Any]) -> list[Cell]:
         """List every method at every dimension and code length; what fits memory together is one group."""
-        found: list[Cell] = []
         config, devices = self.config, dict.fromkeys((HOST, self.config.device))
+        blocks: list[list[Cell]] = []
         for d in config.dims:
             for n_bits in config.lengths(d):
-                for n_train in config.n_train:
-                    found += self._grouped([self._learning_cell(one, d, n_bits, n_train) for one in config.encoders])
-                if not config.n_train:
-                    some = [self._cell(one, d, n_bits, device) for one in config.encoders for device in devices]
-                    found += self._grouped(some)
-        return found
+                if config.n_train:
+                    sizes = [(one, n_train) for n_train in config.n_train for one in config.encoders]
+                    blocks.append([self._learning_cell(one, d, n_bits, n_train) for one, n_train in sizes])
+                else:
+                    places = [(one, device) for one in config.encoders for device in devices]
+                    blocks.append([self._cell(one, d, n_bits, device) for one, device in places])
+        return list(self._grouped(blocks))
 
     def _cell(self, entry: EncoderConfig, d: int, n_bits: int, device: str) -> Cell:
         config, params = self.config, self.config.params_of(entry)
@@ -95,7 +96,7 @@ class TimingExperiment(Experiment):
             code=code_version([encoder_class(entry.name).__module__, *_TIMING_MODULES]),
             label=label,
             title=f"{label}, d = {d:,}, {n_bits:,} bits",
-            memory_bytes=self._shared_bytes(d, config.batch) + encoder.memory_bytes(d),
+            memory_bytes=BASE_BYTES + 4 * d * config.batch + encoder.memory_bytes(d),
             seconds=config.rounds * max(config.budget_s, 2 * seconds),
         )
 
@@ -119,27 +120,23 @@ class TimingExperiment(Experiment):
             code=code_version([encoder_class(entry.name).__module__, *_TIMING_MODULES]),
             label=entry.label,
             title=f"training {entry.label}, d = {d:,}, {n_bits:,} bits, {n_train:,} rows",
-            memory_bytes=self._shared_bytes(d, n_train) + encoder.memory_bytes(d, n_train),
+            memory_bytes=BASE_BYTES + 4 * d * n_train + encoder.memory_bytes(d, n_train),
             seconds=config.rounds * max(config.budget_s, seconds),
         )
 
-    @staticmethod
-    def _shared_bytes(d: int, n_rows: int) -> int:
-        """Return the part of a cell's memory common to all cells with the same vectors."""
-        return BASE_BYTES + 4 * d * n_rows
-
-    def _grouped(self, cells: list[Cell]) -> Iterator[Cell]:
-        """Put cells of one dimension into groups that fit into memory together."""
-        limit = free = self.resources.memory_limit
-        number = 0
-        for cell in cells:
-            spec: Any = cell.spec
-            n_rows = getattr(spec, "n_train", self.config.batch)
-            if cell.memory_bytes > free and not cell.excess(limit):
-                number, free = number + 1, limit
-            if not cell.excess(limit):
-                free -= cell.memory_bytes - self._shared_bytes(spec.n_features, n_rows)
-            yield Cell(**{**vars(cell), "group": (spec.n_features, spec.n_bits, n_rows, number)})
+    def _grouped(self, blocks: Iterable[list[Cell]]) -> Iterator[Cell]:
+        """Put cells into groups that fit into memory together; a block is divided only if it must be."""
+        limit = self.resources.memory_limit
+        number, free = 0, limit - BASE_BYTES
+        for cells in blocks:
+            own = [0 if cell.excess(limit) else cell.memory_bytes - BASE_BYTES for cell in cells]
+            if sum(own) > free:
+                number, free = number + 1, limit - BASE_BYTES
+            for cell, needed in zip(cells, own, strict=True):
+                if needed > free:
+                    number, free = number + 1, limit - BASE_BYTES
+                free -= needed
+                yield Cell(**{**vars(cell), "group": number})
 
     def prepare(self, cells: Sequence[Cell], reporter: Reporter) -> Round | Rounds:
         """Set up the methods of a group; several rounds do so themselves."""

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.progress import Progress
@@ -29,7 +28,7 @@ Step = Callable[[str], None]
 
 
 class Round:
-    """Methods of one dimension, set up and then timed interleaved, all when the first is asked for.
+    """Cells that are set up and then timed interleaved, all when the first is asked for.
 
     Parameters
     ----------
@@ -42,12 +41,13 @@ class Round:
     """
 
     least_samples: ClassVar[int] = 3
+    rows_field: ClassVar[str]
+    """The field of a spec with the number of rows it is timed on."""
 
     def __init__(self, specs: Mapping[str, Any], budget_s: float, step: Step = lambda key: None) -> None:
         self._budget_s = budget_s
-        first = next(iter(specs.values()))
-        self._threads: int = first.threads
-        self._X = self._vectors(first)
+        self._threads: int = next(iter(specs.values())).threads
+        self._X = {d: unit_vectors(n_rows, d) for d, n_rows in self._most_rows(specs).items()}
         self._candidates: list[Candidate] = []
         self._set_up: dict[str, Metrics] = {}
         self._failed: dict[str, Exception] = {}
@@ -91,9 +91,12 @@ class Round:
         except Exception as error:
             self._failed |= {one.name: error for one in self._candidates if one.name not in self._timed}
 
-    def _vectors(self, spec: Any) -> NDArray[np.float32]:
-        """Return the vectors that all methods are timed on."""
-        raise NotImplementedError
+    def _most_rows(self, specs: Mapping[str, Any]) -> dict[int, int]:
+        """Return, for each dimension, the most rows that a cell is timed on."""
+        most: dict[int, int] = {}
+        for spec in specs.values():
+            most[spec.n_features] = max(most.get(spec.n_features, 0), getattr(spec, self.rows_field))
+        return most
 
     def _add(self, key: str, spec: Any) -> None:
         """Set a method up and add it to the candidates."""
@@ -107,19 +110,18 @@ class Round:
 class EncodingRound(Round):
     """Encode times."""
 
-    def _vectors(self, spec: TimingSpec) -> NDArray[np.float32]:
-        return unit_vectors(spec.batch, spec.n_features)
+    rows_field = "batch"
 
     def _add(self, key: str, spec: TimingSpec) -> None:
-        encoder = _encoder(spec)
-        rows: NDArray = unit_vectors(_TRAINING_ROWS, spec.n_features) if encoder.data_dependent else self._X
+        encoder, X = _encoder(spec), self._X[spec.n_features]
+        rows: NDArray = unit_vectors(_TRAINING_ROWS, spec.n_features) if encoder.data_dependent else X
         fit_s = Candidate("fit", partial(fit_for_timing, encoder, rows, spec.threads)).sample()
         metrics: Metrics = {"fit_s": fit_s, "parameter_bytes": encoder.parameter_bytes()}
-        call: Callable[[], object] = partial(encoder.encode, self._X, check_input=False)
+        call: Callable[[], object] = partial(encoder.encode, X, check_input=False)
         if spec.device != HOST:
-            on_device = OnDevice(encoder, self._X, spec.device)
+            on_device = OnDevice(encoder, X, spec.device)
             call, metrics = on_device.encode, {**metrics, **on_device.metrics()}
-        candidate = Candidate(key, call, len(self._X))
+        candidate = Candidate(key, call, len(X))
         candidate.first_s = candidate.sample()
         self._candidates.append(candidate)
         self._set_up[key] = metrics
@@ -141,14 +143,12 @@ class LearningRound(Round):
     """Training times."""
 
     least_samples = 1
-
-    def _vectors(self, spec: LearningSpec) -> NDArray[np.float32]:
-        return unit_vectors(spec.n_train, spec.n_features)
+    rows_field = "n_train"
 
     def _add(self, key: str, spec: LearningSpec) -> None:
-        encoder = _encoder(spec)
-        self._fit(encoder, self._X[:_TRAINING_ROWS])
-        self._candidates.append(Candidate(key, partial(self._fit, encoder, self._X)))
+        encoder, X = _encoder(spec), self._X[spec.n_features][: spec.n_train]
+        self._fit(encoder, X[:_TRAINING_ROWS])
+        self._candidates.append(Candidate(key, partial(self._fit, encoder, X)))
         self._set_up[key] = {}
 
     def _fit(self, encoder: Encoder, X: NDArray) -> Encoder:
