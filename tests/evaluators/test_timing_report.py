@@ -324,6 +324,17 @@ def test_growth_of_training(claim, name, verdict):
     assert verdict(f"T1-learn-{claim}", once).outcome == "not tested"
 
 
+def test_training_and_encoding_are_judged_apart(tmp_path):
+    both = [results(growth(), tmp_path / "encoding"), results(learning(), tmp_path / "training")]
+    apart = {claim.id: claim.verdicts(both[:1]) + claim.verdicts(both[1:]) for claim in CLAIMS}
+    together = {claim.id: claim.verdicts(both) for claim in CLAIMS}
+    for name, found in together.items():
+        tested = [one for one in apart[name] if one.outcome != "not tested"]
+        assert [one.outcome for one in found] == [one.outcome for one in tested or found]
+    assert together["T1-learn-circ"][0].experiment == "training"
+    assert together["T1-time-circ"][0].experiment == "encoding"
+
+
 TRAINED = [(n, d) for n in (500, 2000) for d in (2**6, 2**8, 2**10)]
 
 

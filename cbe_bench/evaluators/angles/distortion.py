@@ -128,7 +128,7 @@ def evaluate_features(spec: FeaturesSpec, sample: Sample, progress: Progress) ->
     """
     method = METHODS[spec.method]
     seed = derive_seed("features", spec.seed, spec.method, spec.draw)
-    without = {} if method.sign_flips else {"sign_flips": False}
+    without: dict[str, Any] = {} if method.sign_flips else {"sign_flips": False}
     encoder = make_encoder(method.encoder, n_bits=spec.n_bits[-1], random_state=seed, **without).fit(sample.X)
     signs, exact = encoder.transform(sample.X), sample.exact
     progress(0.9)

@@ -95,7 +95,7 @@ def _draw_sweep(axis: "Axes", table: pd.DataFrame, parameter: str, name: str) ->
         axis.axhline(_PAPER_GAIN, color="0.35", linewidth=1, linestyle=(0, (1, 2)))
 
 
-def _line_name(n_bits: int, n_train: int) -> str:
+def _line_name(n_bits: Any, n_train: Any) -> str:
     return f"{n_bits:,} bits, {f'{n_train:,} training rows' if n_train else 'untrained'}"
 
 

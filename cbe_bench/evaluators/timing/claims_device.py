@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from cbe_bench.core.claims import Claim, Estimate, Part, Source, Verdict
 from cbe_bench.core.results import Results
 from cbe_bench.evaluators.timing.device import HOST
-from cbe_bench.evaluators.timing.rows import TimingRow
+from cbe_bench.evaluators.timing.rows import TimingRow, encode_rows
 
 SPEED_UP = 20
 """How many times as fast the paper saw a graphics processor."""
@@ -56,7 +56,7 @@ def on_a_gpu(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
     """
     verdicts = []
     for one in results:
-        pairs = [pair for pair in device_pairs(one.rows) if pair[1].device_is_gpu and pair[1].threads == 1]
+        pairs = [pair for pair in device_pairs(encode_rows(one.rows)) if pair[1].device_is_gpu and pair[1].threads == 1]
         pairs = [pair for pair in pairs if pair[1].encoder == _ENCODER]
         if not pairs:
             continue
