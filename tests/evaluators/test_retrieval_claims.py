@@ -213,7 +213,8 @@ def with_pairs(gain, spread=1.0, mus=(0, 1, 10), seeds=SEEDS):
     queries = 0.5 + rng.uniform(-0.1, 0.1, 400)
     rows = []
     for row in sweep("mu", mus, lambda mu: 50, seeds).rows:
-        values = queries + (row.params["mu"] == 10) * (gain + (row.seed - 1) / 10 + spread * np.tile([1, -1, -1, 1], 100)) / 100
+        added = gain + (row.seed - 1) / 10 + spread * np.tile([1, -1, -1, 1], 100)
+        values = queries + (row.params["mu"] == 10) * added / 100
         rows.append(replace(row, averaged_auc=float(values.mean()), query_auc=pack_queries(values)))
     return results(rows, "mu", sweep="mu")
 
