@@ -125,7 +125,6 @@ def make(
       cbe-bench data make flickr25600 --rows 20000                  synthetic
     """
     from cbe_bench.cli._progress import Progress
-    from cbe_bench.core.cache import remove_abandoned
     from cbe_bench.core.errors import InputError, did_you_mean
     from cbe_bench.core.locks import exclusive
     from cbe_bench.data.catalogue import Build, build_vlad, datasets
@@ -140,7 +139,6 @@ def make(
     with Progress() as progress, exclusive(out.parent, progress.message), stoppable(progress.message):
         if out.is_file() and not force:
             forget_note(out)
-            remove_abandoned(out.parent)
             progress.message(f"{out} is here; --force makes it again")
             return
         make_folder(out.parent)

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from cbe_bench.core.results import Results
 
 REPRODUCED, NOT_REPRODUCED, INCONCLUSIVE = "reproduced", "not reproduced", "inconclusive"
-VACUOUS, NOT_TESTED = "vacuous", "not tested"
-OUTCOMES = (REPRODUCED, NOT_REPRODUCED, INCONCLUSIVE, VACUOUS, NOT_TESTED)
+DIRECTION, VACUOUS, NOT_TESTED = "direction only", "vacuous", "not tested"
+OUTCOMES = (REPRODUCED, NOT_REPRODUCED, INCONCLUSIVE, DIRECTION, VACUOUS, NOT_TESTED)
 _DECIDES = (NOT_REPRODUCED, NOT_TESTED, INCONCLUSIVE, REPRODUCED)
 """Which outcome evidence has together: one failure is enough."""
 EVIDENCE = ("real", "user", "synthetic", "simulated", "machine", "")
@@ -86,11 +86,15 @@ class Verdict:
         return is_interval and any(self.low < bound < self.high for bound in (self.least, self.most))
 
     @property
+    def points_as_claimed(self) -> bool:
+        """Whether the value, its interval aside, lies in the region that is claimed."""
+        return not self.value < self.least and not self.value > self.most
+
+    @property
     def decisive(self) -> Evidence | None:
         """What refutes the claim where its value does not: the first evidence that fails."""
-        agrees = not self.value < self.least and not self.value > self.most
         failing = [one for one in self.evidence if one.outcome == NOT_REPRODUCED]
-        return failing[0] if self.outcome == NOT_REPRODUCED and agrees and failing else None
+        return failing[0] if self.outcome == NOT_REPRODUCED and self.points_as_claimed and failing else None
 
 
 @dataclass(frozen=True)
@@ -121,6 +125,8 @@ class Claim:
     """The least and the largest value that agree with it; NaN where the rule does not bound the value on that side."""
     order: float = 0.0
     """Its place in the list of claims, which follows the paper."""
+    exact: bool = False
+    """Whether it is about exact quantities, which a small experiment decides as well as a large one."""
 
     def verdict(
         self,

@@ -62,7 +62,7 @@ def paired_interval(differences: Sequence[NDArray[np.float64]], level: float = L
     -------
     mean, low, high : float
         From `FEWEST_SEEDS` seeds on Student's interval over the means of the seeds, otherwise the bootstrap interval
-        over the queries of each; NaN where there are no differences.
+        over the queries of each; NaN where there are no differences, or of single queries only.
     """
     if not differences:
         return (np.nan,) * 3
@@ -71,6 +71,8 @@ def paired_interval(differences: Sequence[NDArray[np.float64]], level: float = L
     if len(means) >= FEWEST_SEEDS:
         low, high = mean_interval(mean, means.var(ddof=1), len(means), level)
         return mean, float(low), float(high)
+    if min(map(len, differences)) < 2:
+        return mean, np.nan, np.nan
     low, high = np.quantile(_resampled_means(differences), [(1 - level) / 2, (1 + level) / 2])
     return mean, float(low), float(high)
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from cbe_bench.core.claims import Claim, Estimate, Source, Verdict, outcome_of
+from cbe_bench.core.claims import Claim, Estimate, Verdict, outcome_of
 from cbe_bench.core.results import Results
 from cbe_bench.core.statistics import LEVEL, share_interval, simultaneous_level
 from cbe_bench.evaluators.angles import theory
-from cbe_bench.evaluators.angles.claims_theorems import MISSING, each_experiment
+from cbe_bench.evaluators.angles.claims_theorems import MISSING, each_experiment, simulated
 from cbe_bench.evaluators.angles.products import SECONDS
 from cbe_bench.evaluators.angles.rows import ProductsRow, products_rows
 
@@ -84,10 +84,7 @@ def judge_small_products(claim: Claim, results: Results) -> list[Verdict]:
         f"pair, d = {largest['d']:,}, shift {largest['shift']:,}, gamma = {largest['gamma_over_rho']:g} rho)"
     )
     estimate = Estimate(*(float(ratios[name].iloc[worst]) for name in ("above", "low", "high")))
-    dims = ", ".join(f"{d:,}" for d in sorted({row.n_features for row in rows}))
-    draws = ", ".join(f"{n:,}" for n in sorted({row.draws for row in rows}))
-    data = f"simulated pairs: {', '.join(dict.fromkeys(row.pair for row in rows))}; d = {dims}; {draws} draws"
-    return [claim.verdict(outcome_of(inside, outside), estimate, found, Source(data, "simulated", results.name))]
+    return [claim.verdict(outcome_of(inside, outside), estimate, found, simulated(rows, results))]
 
 
 SMALL_PRODUCTS = Claim(

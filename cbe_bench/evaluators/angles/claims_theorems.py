@@ -15,7 +15,7 @@ from cbe_bench.core.claims import NOT_REPRODUCED, REPRODUCED, VACUOUS, Claim, Es
 from cbe_bench.core.results import DATA_KINDS, Results
 from cbe_bench.core.statistics import share_interval, simultaneous_level, variance_interval
 from cbe_bench.evaluators.angles import theory
-from cbe_bench.evaluators.angles.rows import FeaturesRow, SimulationRow, features_rows, select, simulations
+from cbe_bench.evaluators.angles.rows import FeaturesRow, ProductsRow, SimulationRow, features_rows, select, simulations
 
 EPSILON = 0.1
 """The error, in units of pi, at which the corollary is taken."""
@@ -39,12 +39,12 @@ def each_experiment(judge: Judge) -> Callable[[Claim, Sequence[Results]], list[V
     return judge_all
 
 
-def simulated(rows: Sequence[SimulationRow], results: Results) -> Source:
+def simulated(rows: Sequence[SimulationRow] | Sequence[ProductsRow], results: Results) -> Source:
     """Return the source of a verdict on simulations: what was simulated.
 
     Parameters
     ----------
-    rows : sequence of SimulationRow
+    rows : sequence of SimulationRow or ProductsRow
         The simulations that were used.
     results : Results
         The experiment they are from.

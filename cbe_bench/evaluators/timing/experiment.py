@@ -43,6 +43,7 @@ class TimingExperiment(Experiment):
     config_class = TimingConfig
     row_classes = (TimingRow, LearningRow)
     claims = CLAIMS
+    judged_from = "quick"
     config: TimingConfig
 
     @property

@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from cbe_bench.core.claims import INCONCLUSIVE, NOT_REPRODUCED, NOT_TESTED, REPRODUCED, VACUOUS, Verdict
-from cbe_bench.reports.claim_summary import ClaimSummary
+from cbe_bench.core.claims import INCONCLUSIVE, NOT_REPRODUCED, REPRODUCED, Verdict
+from cbe_bench.reports.claim_summary import FAILING_FIRST, ClaimSummary
 from cbe_bench.reports.page.grid import dimensions, number
 
-ORDER = (NOT_REPRODUCED, INCONCLUSIVE, NOT_TESTED, VACUOUS, REPRODUCED)
 _SAYS = {"good": "as claimed", "bad": "not as claimed", "open": "inconclusive", "out": "does not count"}
 _WIDTH, _HEIGHT, _PAD = 120.0, 16.0, 6.0
 
@@ -62,7 +61,7 @@ class Card:
 
 def cards(claims: Sequence[ClaimSummary]) -> list[Card]:
     """Return the claims, those that fail first."""
-    return [Card(claim) for claim in sorted(claims, key=lambda claim: ORDER.index(claim.outcome))]
+    return [Card(claim) for claim in sorted(claims, key=lambda claim: FAILING_FIRST.index(claim.outcome))]
 
 
 def interval_bar(verdict: Verdict) -> str:
