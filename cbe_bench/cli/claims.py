@@ -27,8 +27,8 @@ def command(which: tuple[str, ...], form: str, strict: bool, against: Path | Non
 
     FOLDER has the results; default: results/quick. An interval decides: a claim is reproduced where it lies in the
     region that is claimed, not reproduced where it lies outside, inconclusive where it straddles a bound. The quick
-    scale says only which way values point. Each claim is judged by a rule with its thresholds, once for each set of data it
-    was measured on, real data first. With the ID of a claim its rule and all of its evidence are printed.
+    scale says only which way values point. Each claim is judged by a rule with its thresholds, once for each set of
+    data it was measured on, real data first. With the ID of a claim its rule and all of its evidence are printed.
     Nothing is written.
 
     \b
