@@ -105,8 +105,9 @@ def _wrapped(text: str, style: str = "", indent: int = 0) -> None:
 
 def show_verdicts(verdicts: Sequence[Verdict]) -> None:
     """Print in a line each how the claims stand that one experiment decides."""
-    for one in verdicts:
-        if one.experiment and one.outcome != NOT_TESTED:
-            value = measured(one, named=False)
-            line = Text.assemble(f"{one.claim:<12}", (f"{one.outcome:<15}", _COLOURS.get(one.outcome, "dim")))
-            console().print(Text.assemble(line, elided(f"{value} {one.measure}", max(width() - 27, 12))))
+    shown = [one for one in verdicts if one.experiment and one.outcome != NOT_TESTED]
+    first = max((len(one.claim) + 2 for one in shown), default=0)
+    for one in shown:
+        value = measured(one, named=False)
+        line = Text.assemble(f"{one.claim:<{first}}", (f"{one.outcome:<15}", _COLOURS.get(one.outcome, "dim")))
+        console().print(Text.assemble(line, elided(f"{value} {one.measure}", max(width() - first - 15, 12))))

@@ -23,6 +23,9 @@ from cbe_bench.evaluators.timing.rows import LearningSpec, TimingSpec
 _TRAINING_ROWS = 64
 """Rows that trained methods see when only their encoding is timed, and before their training is."""
 
+_LONG_S = 1.0
+"""Seconds that count as the first call of training at most: it is on few rows, and must not be taken for a sample."""
+
 Step = Callable[[str], None]
 """Takes what is being set up."""
 
@@ -147,8 +150,10 @@ class LearningRound(Round):
 
     def _add(self, key: str, spec: LearningSpec) -> None:
         encoder, X = _encoder(spec), self._X[spec.n_features][: spec.n_train]
-        self._fit(encoder, X[:_TRAINING_ROWS])
-        self._candidates.append(Candidate(key, partial(self._fit, encoder, X)))
+        warm_up = Candidate(key, partial(self._fit, encoder, X[:_TRAINING_ROWS]))
+        candidate = Candidate(key, partial(self._fit, encoder, X))
+        candidate.first_s = min(warm_up.sample(), _LONG_S)
+        self._candidates.append(candidate)
         self._set_up[key] = {}
 
     def _fit(self, encoder: Encoder, X: NDArray) -> Encoder:
