@@ -103,7 +103,7 @@ def measure(n: int, n_bits: int, costs: list[float], their_costs: list[float]) -
 
 
 @click.command(help=__doc__)
-@click.option("--sizes", default="500x6400,1000x6400", show_default=True, help="Training rows x code length.")
+@click.option("--sizes", default="1000x6400", show_default=True, help="Training rows x code length.")
 @click.option("--costs", default="0.01,0.1,1,10,100", show_default=True, help="The values of C that ours solves.")
 @click.option("--their-costs", default="1", show_default=True, help="Those of them that LinearSVC is timed at.")
 def main(sizes: str, costs: str, their_costs: str) -> None:

@@ -92,7 +92,7 @@ def compare(features: Features, fractions: list[int], seeds: int, sizes: tuple[i
 @click.command(help=__doc__)
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--fractions", default="4,16", show_default=True, help="Code lengths: d over each of these.")
-@click.option("--seeds", default=5, show_default=True, type=click.IntRange(min=2))
+@click.option("--seeds", default=12, show_default=True, type=click.IntRange(min=2))
 @click.option("--database", default=5_000, show_default=True)
 @click.option("--train", default=1_000, show_default=True)
 @click.option("--queries", default=200, show_default=True)
