@@ -31,6 +31,8 @@ from cbe_bench.vectors.code_file import write_code_file
 from cbe_bench.vectors.ids import open_ids
 from cbe_bench.vectors.rows import sample
 
+_JOB = "job.json"
+"""What was asked for, in the folder of what is done so far."""
 RowsDone = Callable[[int, int, int], None]
 """Takes how many rows are done, how many there are, and how many were done by an earlier call."""
 
@@ -134,22 +136,25 @@ def encode_file(
     options = EncodeOptions(method, n_bits, metric, center, n_train, seed, dict(params or {}))
     if metric not in METRICS:
         raise InputError(f"metric {metric!r}: {did_you_mean(metric, METRICS)}")
-    _check_output(out, overwrite)
+    folder = out.with_name(out.name + ".partial")
+    if not folder.exists():
+        _check_output(out, overwrite)
     with threads(resources.threads), open_features(path, part=dataset) as features:
         options.encoder().check_params(features.n_features)
         known_ids = open_ids(ids, features.n_rows)
-        folder = out.with_name(out.name + ".partial")
         try:
             with exclusive(folder, message):
-                _check_output(out, overwrite)
-                partial = _Partial(folder, features, options, dataset, ids, overwrite)
+                partial = _Partial(folder, features, options, dataset, ids)
+                if not partial.resumes:  # otherwise the file may be there: the last thing before a call was killed
+                    _check_output(out, overwrite)
+                    partial.begin(overwrite)
                 summary = partial.encode(resources, run, message, rows_done)
                 partial.finish(out, known_ids, summary)
+                partial.remove()
         except InputError:
             if not any(folder.glob("*/*.npz")):  # nothing to resume
                 shutil.rmtree(folder, ignore_errors=True)
             raise
-    shutil.rmtree(folder, ignore_errors=True)
     return summary
 
 
@@ -170,12 +175,17 @@ class _Partial:
         options: EncodeOptions,
         dataset: str | None,
         ids: str | Path | None,
-        overwrite: bool,
     ) -> None:
         self._folder, self._features, self._options, self._dataset = folder, features, options, dataset
         self._size = block_rows(features.n_features)
         self._numbers = range(-(-features.n_rows // self._size))
-        self._begin(self._identity(ids), overwrite)
+        self._wanted = json.loads(json.dumps(self._identity(ids)))
+        try:
+            self._found = json.loads((folder / _JOB).read_text())
+        except (OSError, ValueError):
+            self._found = None
+        self.resumes = self._found == self._wanted
+        """Whether an earlier call with the same parameters was interrupted."""
 
     def _identity(self, ids: str | Path | None) -> dict[str, Any]:
         """Return what must be the same for a later call to resume."""
@@ -183,20 +193,24 @@ class _Partial:
         source = [self._features.source, status.st_size, status.st_mtime_ns, self._dataset]
         return {"cbe-bench": __version__, "source": source, "ids": str(ids), **asdict(self._options)}
 
-    def _begin(self, identity: dict[str, Any], overwrite: bool) -> None:
-        job = self._folder / "job.json"
-        try:
-            found = json.loads(job.read_text())
-        except (OSError, ValueError):
-            found = None
-        wanted = json.loads(json.dumps(identity))
-        if found != wanted:
-            if found is not None and not overwrite:
-                changed = next((key for key in wanted if found.get(key) != wanted[key]), "its version")
-                raise InputError(f"{self._folder}: was begun with another {changed}; --force starts over")
-            for old in self._folder.iterdir():
-                shutil.rmtree(old) if old.is_dir() else old.unlink()
-            job.write_text(json.dumps(wanted))
+    def begin(self, overwrite: bool) -> None:
+        """Start with an empty folder; what was begun with other parameters is removed only if asked for."""
+        found, wanted = self._found, self._wanted
+        if found is not None and not overwrite:
+            changed = next((key for key in wanted if found.get(key) != wanted[key]), "its version")
+            raise InputError(f"{self._folder}: was begun with another {changed}; --force starts over")
+        for old in self._folder.iterdir():
+            shutil.rmtree(old) if old.is_dir() else old.unlink()
+        (self._folder / _JOB).write_text(json.dumps(wanted))
+
+    def remove(self) -> None:
+        """Remove the folder; what was asked for last, so that a call that is killed here can be resumed too."""
+        for path in self._folder.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name != _JOB:
+                path.unlink()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _block(self, number: int) -> Path:
         return self._folder / f"{number // 1000:06d}" / f"{number:09d}.npz"
