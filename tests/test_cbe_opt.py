@@ -134,19 +134,7 @@ def test_objective_is_the_dense_one(d, k, rng):
 
 @pytest.mark.parametrize(
     "d, k, stride",
-    [
-        (1, 1, 1),
-        (2, 2, 1),
-        (3, 2, 1),
-        (16, 9, 1),
-        (17, 17, 1),
-        (17, 4, 4),
-        (777, 300, 1),
-        (777, 90, 8),
-        (1024, 200, 4),
-        (1280, 1280, 1),
-        (2304, 900, 2),
-    ],
+    [(1, 1, 1), (2, 2, 1), (3, 2, 1), (16, 9, 1), (17, 17, 1), (17, 4, 4), (777, 300, 1), (777, 90, 8), (1024, 200, 4)],
 )
 @pytest.mark.parametrize("n", [1, 6, 7])
 def test_statistics_are_sums_over_spectra(d, k, stride, n, rng):

@@ -23,8 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.encoders._circulant_opt_passes import Buffers, PairTransform, Spectra, Sums, Wanted, add_statistics
+from cbe_bench.kernels.fft.circulant_long import Shape, matrix_shape
+from cbe_bench.kernels.fft.column_fft import column_plan
 from cbe_bench.kernels.fft.fftw import complex_plans
-from cbe_bench.kernels.fft.tiled import TILE, tiled_plan, tiled_shape
+from cbe_bench.kernels.fft.four_step import PADDING, lane_twiddles
 from cbe_bench.kernels.memory import Scratch, aligned_empty
 from cbe_bench.kernels.parallel import for_slices, thread_count
 from cbe_bench.kernels.simd.complex import WIDTH
@@ -38,9 +40,6 @@ _MANY_BLOCKS = 1 << 16
 """Up to this length each thread has memory for the sums of several blocks."""
 _CACHED_BYTES = 980 << 20
 """Spectra that are cached, at most; never more than an eighth of the memory that may be used."""
-
-_COLUMNS = 1 << 10
-"""Columns of the sums worth a thread of their own."""
 
 Rows = Callable[[slice], NDArray]
 Totals = tuple[NDArray[np.float64], NDArray[np.complex128]]
@@ -74,20 +73,30 @@ class CirculantStatistics:
         self.d = d = len(signs)
         self.n_signs = len(X) * n_bits
         self._X, self._cache_bytes = X, cache_bytes
-        mask = np.zeros(d, np.int8)
+        self._shape = n1, n2 = matrix_shape(2 * d) or Shape(1, d)
+        width = 2 * LANES * -(-n2 // LANES)
+        self._row = width + 2 * PADDING
+        mask = np.zeros(d, np.float32)
         mask[: n_bits * stride : stride] = 1
-        shape = tiled_shape(d)
-        fft = complex_plans(d, "float32") if shape is None else tiled_plan(*shape)
-        self._plan = PairTransform(np.ascontiguousarray(signs, np.float32), mask, fft)
-        n1, n2 = shape or (LANES, -(-d // LANES))
-        self._shape = n1 // LANES, n2 * WIDTH
+        lane_re, lane_im, _ = lane_twiddles(n1, n2, np.dtype(np.float32))
+        self._plan = PairTransform(
+            np.ascontiguousarray(signs, np.float32),
+            mask,
+            n2,
+            column_plan(n1, "float32"),
+            complex_plans(n2, "float32"),
+            lane_re,
+            lane_im,
+            np.exp(-2j * np.pi * np.outer(np.arange(0, n2, LANES), np.arange(n1)) / d).astype(np.complex64),
+        )
         self._scratch = Scratch()
-        self._cached = np.empty((0, *self._shape), np.float32)
+        self._cached = np.empty((0, n1, width), np.float32)
 
     def first(self, spectrum: NDArray) -> Totals:
         """Return m, and c as `correlations` does, in one pass; spectra are cached for those to come."""
-        n_pairs = min(-(-len(self._X) // 2), self._cache_bytes // (4 * prod(self._shape)))
-        self._cached = aligned_empty((n_pairs, *self._shape), np.float32)
+        shape = self._cached.shape[1:]
+        n_pairs = min(-(-len(self._X) // 2), self._cache_bytes // (4 * prod(shape)))
+        self._cached = aligned_empty((n_pairs, *shape), np.float32)
         wanted = Wanted(True, True, self._in_transform_order(spectrum))
         return self._totals(self._X.__getitem__, len(self._X), wanted, Spectra(self._cached, False))
 
@@ -103,17 +112,17 @@ class CirculantStatistics:
             difference: NDArray = self._X[pairs[part, 0]] - self._X[pairs[part, 1]]
             return difference
 
-        wanted = Wanted(True, False, np.empty((0, 0), np.float32))
+        wanted = Wanted(True, False, np.empty((0, self._row), np.float32))
         return self._totals(differences, len(pairs), wanted, Spectra(self._cached[:0], False))[0]
 
     def _totals(self, rows: Rows, n_rows: int, wanted: Wanted, spectra: Spectra) -> Totals:
         """Add up the sums of all blocks of rows, some blocks at once, in their order."""
-        n_blocks, width = self._shape
+        n1, _ = self._shape
         blocks, some = _blocks(n_rows, self.d), _blocks_at_once(self.d, thread_count())
         side_by_side = min(some, max(1, len(blocks)))
         sums = Sums(
-            np.zeros((side_by_side, n_blocks if wanted.powers else 0, width // 2), np.float32),
-            np.zeros((side_by_side, n_blocks if wanted.correlations else 0, width), np.float32),
+            np.zeros((side_by_side, n1 if wanted.powers else 0, self._row // 2), np.float32),
+            np.zeros((side_by_side, n1 if wanted.correlations else 0, self._row), np.float32),
         )
         totals = tuple(np.zeros(array.shape[1:]) for array in sums)
 
@@ -127,38 +136,33 @@ class CirculantStatistics:
                     array[:] = 0
                 add_statistics(some_rows, self._plan, wanted, some_spectra, self._buffers(), own_sums)
 
-        def add_up(some_columns: slice) -> None:
-            for number in range(count):
-                for total, array in zip(totals, sums, strict=True):
-                    total[:, some_columns] += array[number, :, some_columns]
-
         for first in range(0, len(blocks), some):
             count = min(some, len(blocks) - first)
             for_slices(add, count, 1)
-            for_slices(add_up, width, max(width // thread_count(), _COLUMNS))
-        powers = totals[0].reshape(-1, width // WIDTH, LANES)
-        parts = totals[1].reshape(-1, width // WIDTH, 2, LANES)
-        return self._even_part(powers), self._even_part(parts[:, :, 0] + 1j * parts[:, :, 1])
+            for number in range(count):
+                for total, array in zip(totals, sums, strict=True):
+                    total += array[number]
+        return self._even_part(totals[0]), self._even_part(totals[1].view(np.complex128))
 
     def _in_transform_order(self, spectrum: NDArray) -> NDArray[np.float32]:
         """Return a whole spectrum, in the order in which the transforms leave theirs, from half of it."""
-        n_blocks, width = self._shape
-        whole = np.zeros(n_blocks * width // 2, np.complex64)
-        whole[: self.d] = np.concatenate([spectrum, spectrum[1 : (self.d + 1) // 2][::-1].conj()])
-        ordered = whole.reshape(-1, n_blocks, LANES).transpose(1, 0, 2)
-        return np.stack([ordered.real, ordered.imag], axis=2).reshape(n_blocks, width)
+        n1, n2 = self._shape
+        mirrored = spectrum[1 : (self.d + 1) // 2][::-1].conj()
+        out = np.zeros((n1, self._row), np.float32)
+        out.view(np.complex64)[:, :n2] = np.concatenate([spectrum, mirrored]).reshape(n2, n1).T
+        return out
 
     def _even_part(self, sums: NDArray) -> NDArray:
         """Return (G_f + conj(G_-f)) / 2 for f = 0..d/2 from G as the transforms leave it."""
-        whole = sums.transpose(1, 0, 2).reshape(-1)[: self.d]
-        half = self.d // 2 + 1
+        whole = sums[:, : self._shape.n2].T.reshape(-1)
+        half = len(whole) // 2 + 1
         even: NDArray = (whole[:half] + np.roll(whole[::-1], 1)[:half].conj()) / 2
         return even
 
     def _buffers(self) -> Buffers:
         """Return this thread's memory."""
-        n_blocks, width = self._shape
-        shapes = ((n_blocks, width + TILE), self._shape, (width,), (2, n_blocks * TILE))
+        n1 = self._shape.n1
+        shapes = ((n1, self._row), (n1, self._row), (self._row,), (2, n1 * WIDTH))
         named = zip(Buffers._fields, shapes, strict=True)
         return Buffers(*(self._scratch.array(name, shape, np.float32) for name, shape in named))
 

@@ -22,8 +22,7 @@ from cbe_bench.kernels.fft.polyphase_columns import phase_spectra
 from cbe_bench.kernels.memory import Scratch
 from cbe_bench.kernels.output import Signs, SignsAbove, is_output
 from cbe_bench.kernels.simd.complex import WIDTH, complex_vector, conj, load_split, multiply_add, store_split, swap
-from cbe_bench.kernels.simd.transpose import transpose
-from cbe_bench.kernels.simd.vector import LANES, inline, load, load_broadcast, load_int8, sign_bits, store
+from cbe_bench.kernels.simd.vector import LANES, inline, load, load_broadcast, load_int8, shuffle, sign_bits, store
 
 GROUP = LANES
 """Vectors that are multiplied together."""
@@ -83,6 +82,33 @@ def vectors_buffers(plan: VectorsPlan, scratch: Scratch, dtype: np.dtype) -> Vec
     shapes = ((GROUP, len(plan.signs)), (plan.stride * rows * WIDTH,), (rows * WIDTH,), padded, padded)
     named = zip(VectorsBuffers._fields, shapes, strict=True)
     return VectorsBuffers(*(scratch.array(name, shape, dtype) for name, shape in named))
+
+
+_zip_first = shuffle(lane for number in range(LANES // 2) for lane in (number, LANES + number))
+_zip_last = shuffle(lane for number in range(LANES // 2, LANES) for lane in (number, LANES + number))
+
+
+@inline
+def _zip(v):  # type: ignore[no-untyped-def]
+    """Interleave the first eight of sixteen vectors with the last eight; four times, this transposes them."""
+    return (
+        _zip_first(v[0], v[8]),
+        _zip_last(v[0], v[8]),
+        _zip_first(v[1], v[9]),
+        _zip_last(v[1], v[9]),
+        _zip_first(v[2], v[10]),
+        _zip_last(v[2], v[10]),
+        _zip_first(v[3], v[11]),
+        _zip_last(v[3], v[11]),
+        _zip_first(v[4], v[12]),
+        _zip_last(v[4], v[12]),
+        _zip_first(v[5], v[13]),
+        _zip_last(v[5], v[13]),
+        _zip_first(v[6], v[14]),
+        _zip_last(v[6], v[14]),
+        _zip_first(v[7], v[15]),
+        _zip_last(v[7], v[15]),
+    )
 
 
 @inline
@@ -157,7 +183,7 @@ def _transpose(X, first, plan, phases):  # type: ignore[no-untyped-def]
     for j in range(0, whole, LANES):
         i = first * d + j
         v = _load16(flat, i, d, load_int8(signs, j, load(flat, i)))
-        _store16(phases, layout, j, transpose(v))
+        _store16(phases, layout, j, _zip(_zip(_zip(_zip(v)))))
     for j in range(whole, d):
         for lane in range(GROUP):
             phases[_place(layout, j) + lane] = X[first + lane, j] * signs[j]
