@@ -6,11 +6,13 @@ from dataclasses import replace
 import numpy as np
 
 from cbe_bench.core.results import Results
-from cbe_bench.evaluators.retrieval.comparisons import (
+from cbe_bench.evaluators.comparisons import (
     BySeed,
     Comparison,
-    code_lengths,
     compared,
+)
+from cbe_bench.evaluators.retrieval.comparisons import (
+    code_lengths,
     done_rows,
     query_points,
 )

@@ -8,19 +8,21 @@ from scipy.stats import chi2
 from cbe_bench.core.claims import Claim, Estimate, Evidence, Verdict, outcome_of_interval
 from cbe_bench.core.results import Results
 from cbe_bench.core.statistics import LEVEL
-from cbe_bench.evaluators.retrieval.at_equal_time import compare_at_equal_time
-from cbe_bench.evaluators.retrieval.comparisons import (
-    FEWEST,
+from cbe_bench.evaluators.comparisons import (
     NO_BOUND,
     SATURATED,
     Comparison,
+    every,
+    judged_on,
+    overall,
+)
+from cbe_bench.evaluators.retrieval.at_equal_time import compare_at_equal_time
+from cbe_bench.evaluators.retrieval.comparisons import (
+    FEWEST,
     code_lengths,
     compare,
     done_rows,
-    every,
     figures_1_to_3,
-    judged_on,
-    overall,
     query_points,
     source_of,
 )

@@ -6,17 +6,19 @@ import numpy as np
 
 from cbe_bench.core.claims import Claim, Verdict
 from cbe_bench.core.results import Results
-from cbe_bench.evaluators.retrieval.claims_recall import ALIKE, CURVE, DECIDES, LARGE
-from cbe_bench.evaluators.retrieval.comparisons import (
+from cbe_bench.evaluators.comparisons import (
     NO_BOUND,
     Comparison,
+    compared,
+    every,
+    judged_on,
+)
+from cbe_bench.evaluators.retrieval.claims_recall import ALIKE, CURVE, DECIDES, LARGE
+from cbe_bench.evaluators.retrieval.comparisons import (
     code_lengths,
     compare,
-    compared,
     done_rows,
-    every,
     experiments_on,
-    judged_on,
     query_points,
     source_of,
 )

@@ -16,20 +16,22 @@ from cbe_bench.core.claims import (
     outcome_of,
 )
 from cbe_bench.core.results import Results
-from cbe_bench.evaluators.retrieval.claims_recall import CURVE, DECIDES, MISSING
-from cbe_bench.evaluators.retrieval.comparisons import (
+from cbe_bench.evaluators.comparisons import (
     NO_BOUND,
     Comparison,
-    code_lengths,
-    compare,
     compared,
-    done_rows,
     every,
-    experiments_on,
-    figures_1_to_3,
     judged_on,
     overall,
     pooled,
+)
+from cbe_bench.evaluators.retrieval.claims_recall import CURVE, DECIDES, MISSING
+from cbe_bench.evaluators.retrieval.comparisons import (
+    code_lengths,
+    compare,
+    done_rows,
+    experiments_on,
+    figures_1_to_3,
     query_points,
     source_of,
 )
