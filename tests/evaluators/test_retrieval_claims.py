@@ -255,6 +255,54 @@ def test_the_largest_training_set_decides_on_lambda():
     assert (found.outcome, found.value) == ("reproduced", 0)
 
 
+def choice(parameter, values, recall, **more):
+    """An experiment with two values of a parameter for cbe-rand and cbe-opt."""
+    rows = [
+        recall_row(f"{name} {value}", k, recall(value), seed, encoder=name, params={parameter: value}, **more)
+        for name in ("cbe-rand", "cbe-opt")
+        for value in values
+        for k in (100, 200)
+        for seed in SEEDS
+    ]
+    return results(rows, parameter, sweep=parameter)
+
+
+def test_choices_that_do_not_matter():
+    for claim, parameter, values in (
+        ("S4-precondition", "precondition", (None, "hadamard-blocks")),
+        ("S5-scaling", "scaling", ("one", "1/sqrt(d)")),
+    ):
+        alike = choice(parameter, values, lambda value: 50 + 0.3 * (value == values[1]))  # noqa: B023
+        assert outcomes(claim, alike) == ["reproduced"]
+        other = verdict_of(claim, choice(parameter, values, lambda value: 50 - 2 * (value == values[1])))  # noqa: B023
+        assert (other.outcome, other.value) == ("not reproduced", pytest.approx(-2))
+        assert outcomes(claim, choice(parameter, values[:1], lambda value: 50)) == ["not tested"]
+
+
+def test_flatness_is_told_beside_the_transform():
+    one = choice("precondition", (None, "hadamard-blocks"), lambda value: 50)
+    rows = [
+        replace(row, flatness=(0.1, 0.5, 0.9) if row.params["precondition"] is None else (0, 0.1, 0.2))
+        for row in one.rows
+    ]
+    found = verdict_of("S4-precondition", results(rows, sweep="precondition")).found
+    assert "as they are 0.5, at most 0.9; transformed 0.1, at most 0.2" in found
+
+
+@pytest.mark.parametrize(("ends", "outcome"), [((4.0, 4.1), "reproduced"), ((4.1, 4.0), "not reproduced")])
+def test_solvers(ends, outcome):
+    rows = [
+        recall_row(
+            solver, 100, 50, seed, encoder="cbe-opt", params={"solver": solver}, objective_history=(9.0, end), fit_s=s
+        )
+        for solver, end, s in zip(("closed-form", "gradient-descent"), ends, (1.0, 3.0), strict=True)
+        for seed in SEEDS
+    ]
+    found = verdict_of("S5-solver", results(rows, sweep="solver"))
+    assert (found.outcome, found.value) == (outcome, pytest.approx(ends[0] / ends[1]))
+    assert [one.value for one in found.evidence if "time" in one.subject] == [3.0]
+
+
 def few_dimensions(leads, **recall):
     values = {"cbe-opt": 50, "lsh": 40, "sh": 30, "sklsh": 20, "aqbc": 50.5} | recall
     rows = [recall_row(label, k, value, seed) for label, value in values.items() for k in (100, 200) for seed in SEEDS]
@@ -344,8 +392,9 @@ def test_claims_are_judged_where_nothing_was_run_and_keep_their_place():
         (found,) = claim.verdicts([])
         assert found.outcome == "not tested" and found.found and found.where and found.rule
     names = [claim.id for claim in all_claims() if claim.id in BY_ID]
-    assert names[:5] == ["S5-mono", "S5-iterations", "S5-kheur", "S6-semi", "S6-semi-size"]
-    assert names[5:14] == [*FIGURES[:8], "F-lambda"]
+    assert names[:4] == ["S4-precondition", "S5-mono", "S5-iterations", "S5-kheur"]
+    assert names[4:8] == ["S5-scaling", "S5-solver", "S6-semi", "S6-semi-size"]
+    assert names[8:17] == [*FIGURES[:8], "F-lambda"]
     assert len(set(names)) == len(names) == len({claim.statement for claim in CLAIMS})
 
 

@@ -1,7 +1,7 @@
 """Claims on training circulant codes: convergence, codes shorter than d, pairs of known similarity, lambda."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -165,7 +165,8 @@ def _pairs(rows: list[RetrievalRow]) -> list[Comparison]:
     ]
 
 
-def _sweeps(parameter: str):  # type: ignore[no-untyped-def]
+def sweeps(parameter: str) -> Callable[[Sequence[Results]], list[Results]]:
+    """Return what chooses the experiments that sweep over a parameter."""
     return lambda results: experiments_on(results, sweep=parameter)
 
 
@@ -192,7 +193,7 @@ CLAIMS = (
         measure=f"{ENOUGH} - {MOST} iterations, {CURVE}",
         region=(-EQUIVALENT, EQUIVALENT),
         missing="no training with several numbers of iterations was run (configs/convergence.yaml)",
-        judge=judged_on(_sweeps("max_iter"), _enough_iterations),
+        judge=judged_on(sweeps("max_iter"), _enough_iterations),
     ),
     Claim(
         id="S5-kheur",
@@ -214,7 +215,7 @@ CLAIMS = (
         measure="gain of the best mu on held-out queries, points of averaged AUC",
         region=(0.0, NO_BOUND),
         missing="no training with pairs was run (configs/semisup.yaml)",
-        judge=judged_on(_sweeps("mu"), _semi_supervised),
+        judge=judged_on(sweeps("mu"), _semi_supervised),
     ),
     Claim(
         id="S6-semi-size",
@@ -224,7 +225,7 @@ CLAIMS = (
         rule=f"the interval of that gain holds {AUC_GAIN:g} points, and not 0",
         measure="gain of the best mu on held-out queries, points of averaged AUC",
         missing="no training with pairs was run (configs/semisup.yaml)",
-        judge=judged_on(_sweeps("mu"), _as_much_as_the_paper),
+        judge=judged_on(sweeps("mu"), _as_much_as_the_paper),
     ),
     Claim(
         id="F-lambda",
@@ -236,6 +237,6 @@ CLAIMS = (
         measure=f"largest difference, {CURVE}",
         region=(-EQUIVALENT, EQUIVALENT),
         missing="no sweep over lambda was run (configs/lambda.yaml)",
-        judge=judged_on(_sweeps("lam"), _weight_of_orthogonality),
+        judge=judged_on(sweeps("lam"), _weight_of_orthogonality),
     ),
 )
