@@ -1,8 +1,8 @@
 """What a kind of experiment is, and the registry of all kinds.
 
-A kind is one folder of this package, or a module that the entry-point group ``cbe_bench.experiments`` names: a class
-decorated with `register`, with its configuration, its rows, its claims, and how cells are listed and evaluated. The
-runner, the command line, the page and the table of claims take it from there.
+A kind is one folder of this package with a module `experiment`, or a module that the entry-point group
+``cbe_bench.experiments`` names: a class decorated with `register`, with its configuration, its rows, its claims, and
+how cells are listed and evaluated. The runner, the command line, the page and the table of claims take it from there.
 """
 
 import importlib
@@ -179,9 +179,9 @@ def register(cls: AnyExperiment) -> AnyExperiment:
 
 def experiment_kinds() -> dict[str, type[Experiment]]:
     """Return the classes of all kinds of experiments, those of other packages included."""
-    for module in pkgutil.iter_modules(cbe_bench.evaluators.__path__):
-        if module.ispkg:
-            importlib.import_module(f"cbe_bench.evaluators.{module.name}.experiment")
+    for module in pkgutil.walk_packages(cbe_bench.evaluators.__path__, f"{cbe_bench.evaluators.__name__}."):
+        if module.name.endswith(".experiment"):
+            importlib.import_module(module.name)
     load_plugins(ENTRY_POINTS)
     return dict(sorted(_KINDS.items()))
 

@@ -12,11 +12,11 @@ from cbe_bench.core.runner import BASE_BYTES
 from cbe_bench.encoders import encoder_classes
 from cbe_bench.evaluators.configs import load_config
 from cbe_bench.evaluators.run import job_of, opened, run_experiment
+from cbe_bench.evaluators.times import measure, rounds
+from cbe_bench.evaluators.times.rows import LearningSpec, TimingSpec
 from cbe_bench.evaluators.timing import experiment as module
-from cbe_bench.evaluators.timing import measure, rounds
 from cbe_bench.evaluators.timing.config import parse_bits, parse_dims
 from cbe_bench.evaluators.timing.paper import ENCODE_MS
-from cbe_bench.evaluators.timing.rows import LearningSpec, TimingSpec
 
 pytestmark = pytest.mark.usefixtures("png_only")
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from cbe_bench.core.results import Description, Results
+from cbe_bench.evaluators.times.rows import LearningRow, TimingRow
 from cbe_bench.evaluators.timing.claims import CLAIMS
 from cbe_bench.evaluators.timing.figures import growth_figure, timing_report
 from cbe_bench.evaluators.timing.learning import LEARNING_LAWS, learning_growth_table
 from cbe_bench.evaluators.timing.paper import ENCODE_MS
-from cbe_bench.evaluators.timing.rows import LearningRow, TimingRow
 from cbe_bench.evaluators.timing.tables import table1, table2, times
 
 

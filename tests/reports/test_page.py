@@ -23,7 +23,7 @@ from cbe_bench.core.statistics import difference_error
 from cbe_bench.evaluators import base
 from cbe_bench.evaluators.base import Experiment, judge, load_experiment, load_experiments, register
 from cbe_bench.evaluators.retrieval.rows import EqualTimeRow, RetrievalRow
-from cbe_bench.evaluators.timing.rows import TimingRow
+from cbe_bench.evaluators.times.rows import TimingRow
 from cbe_bench.reports.advice import choices, summaries
 from cbe_bench.reports.claim_summary import FAILING_FIRST, counts, summarise
 from cbe_bench.reports.errata import ERRATA

@@ -6,9 +6,9 @@ from functools import partial
 
 from cbe_bench.core.claims import Claim, Verdict
 from cbe_bench.core.results import Results
+from cbe_bench.evaluators.times.intervals import ratio_over_rounds
 from cbe_bench.evaluators.timing.claims_growth import host_rows, timing_source
 from cbe_bench.evaluators.timing.claims_speed import BY_INTERVAL, is_square, pairs_of, ratio_evidence, rows_of
-from cbe_bench.evaluators.timing.intervals import ratio_over_rounds
 
 FIGURE_DIMS = (25_600, 51_200)
 """Dimensions of the features of Figures 1 to 3."""

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from cbe_bench.core.claims import Claim, Estimate, Part, Source, Verdict
 from cbe_bench.core.results import Results
-from cbe_bench.evaluators.timing.device import HOST
-from cbe_bench.evaluators.timing.rows import TimingRow, encode_rows
+from cbe_bench.evaluators.times.device import HOST
+from cbe_bench.evaluators.times.rows import TimingRow, encode_rows
 
 SPEED_UP = 20
 """How many times as fast the paper saw a graphics processor."""

@@ -15,9 +15,9 @@ from cbe_bench.core.claims import (
 )
 from cbe_bench.core.results import Results
 from cbe_bench.core.statistics import LEVEL, simultaneous_level
-from cbe_bench.evaluators.timing.device import HOST
-from cbe_bench.evaluators.timing.intervals import FEWEST_ROUNDS, exponent_over_rounds, ratio_over_rounds
-from cbe_bench.evaluators.timing.rows import TimingRow, encode_rows
+from cbe_bench.evaluators.times.device import HOST
+from cbe_bench.evaluators.times.intervals import FEWEST_ROUNDS, exponent_over_rounds, ratio_over_rounds
+from cbe_bench.evaluators.times.rows import TimingRow, encode_rows
 from cbe_bench.evaluators.timing.tables import EXPECTED
 
 EXPONENTS = (0.8, 1.2)

@@ -8,10 +8,10 @@ import numpy as np
 from cbe_bench.core.claims import Claim, Estimate, Evidence, Source, Verdict, outcome_of_interval
 from cbe_bench.core.results import Results
 from cbe_bench.core.statistics import LEVEL, simultaneous_level
+from cbe_bench.evaluators.times.intervals import over_rounds, round_times
+from cbe_bench.evaluators.times.rows import LearningRow, learning_rows
 from cbe_bench.evaluators.timing.claims_growth import EXPONENTS, ROUNDS
-from cbe_bench.evaluators.timing.intervals import over_rounds, round_times
 from cbe_bench.evaluators.timing.learning import LEARNING_LAWS, Exponents, learning_exponents
-from cbe_bench.evaluators.timing.rows import LearningRow, learning_rows
 
 _ROWS_FACTOR, _DIMS_FACTOR = 4, 16
 """What training rows and dimensions must span."""

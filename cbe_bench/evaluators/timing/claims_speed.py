@@ -16,10 +16,10 @@ from cbe_bench.core.claims import (
 )
 from cbe_bench.core.results import Results
 from cbe_bench.core.statistics import LEVEL, simultaneous_level
+from cbe_bench.evaluators.times.intervals import over_rounds, ratio_over_rounds, round_times
+from cbe_bench.evaluators.times.rows import TimingRow, encode_rows
 from cbe_bench.evaluators.timing.claims_growth import ROUNDS, host_rows, timing_source
-from cbe_bench.evaluators.timing.intervals import over_rounds, ratio_over_rounds, round_times
 from cbe_bench.evaluators.timing.paper import ENCODE_MS
-from cbe_bench.evaluators.timing.rows import TimingRow, encode_rows
 
 PAPER_MEMORY = 24e9
 """Bytes of memory of the paper's machine."""

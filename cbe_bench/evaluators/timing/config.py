@@ -12,7 +12,7 @@ from cbe_bench.encoders import encoder_classes, make_encoder
 from cbe_bench.encoders.device import takes_device_arrays
 from cbe_bench.evaluators.configs import EncoderConfig, full_encoders, unique
 from cbe_bench.evaluators.timers import TIMED_PARAMS
-from cbe_bench.evaluators.timing.device import HOST
+from cbe_bench.evaluators.times.device import HOST
 from cbe_bench.evaluators.timing.paper import ENCODE_MS
 from cbe_bench.kernels.devices import find_device
 

@@ -17,13 +17,10 @@ from cbe_bench.encoders.registry import encoder_class
 from cbe_bench.evaluators.base import Experiment, Measurement, register
 from cbe_bench.evaluators.configs import EncoderConfig
 from cbe_bench.evaluators.timers import UNSTABLE
-from cbe_bench.evaluators.timing.claims import CLAIMS
-from cbe_bench.evaluators.timing.config import TimingConfig
-from cbe_bench.evaluators.timing.device import HOST
-from cbe_bench.evaluators.timing.figures import timing_report
-from cbe_bench.evaluators.timing.measure import EncodingRound, LearningRound, Round
-from cbe_bench.evaluators.timing.rounds import Rounds
-from cbe_bench.evaluators.timing.rows import (
+from cbe_bench.evaluators.times.device import HOST
+from cbe_bench.evaluators.times.measure import EncodingRound, LearningRound, Round
+from cbe_bench.evaluators.times.rounds import Rounds
+from cbe_bench.evaluators.times.rows import (
     LearningRow,
     LearningSpec,
     TimingRow,
@@ -31,8 +28,11 @@ from cbe_bench.evaluators.timing.rows import (
     encode_rows,
     learning_rows,
 )
+from cbe_bench.evaluators.timing.claims import CLAIMS
+from cbe_bench.evaluators.timing.config import TimingConfig
+from cbe_bench.evaluators.timing.figures import timing_report
 
-_TIMING_MODULES = ("cbe_bench.evaluators.timing.rounds",)
+_TIMING_MODULES = ("cbe_bench.evaluators.times.rounds",)
 
 
 @register

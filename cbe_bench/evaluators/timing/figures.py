@@ -9,10 +9,10 @@ from cbe_bench.core.report import Figure, Report, Table
 from cbe_bench.core.results import Row
 from cbe_bench.core.style import drawing_style, entitle, line_styles
 from cbe_bench.evaluators.timers import UNSTABLE
-from cbe_bench.evaluators.timing.device import HOST
+from cbe_bench.evaluators.times.device import HOST
+from cbe_bench.evaluators.times.rows import TimingRow, encode_rows, learning_rows
 from cbe_bench.evaluators.timing.learning import learning_growth_table, learning_table
 from cbe_bench.evaluators.timing.paper import COLUMN_NAMES, ENCODE_MS
-from cbe_bench.evaluators.timing.rows import TimingRow, encode_rows, learning_rows
 from cbe_bench.evaluators.timing.tables import devices, table1, table2, times
 
 if TYPE_CHECKING:

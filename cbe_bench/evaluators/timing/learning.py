@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cbe_bench.evaluators.timing.rows import LearningRow
+from cbe_bench.evaluators.times.rows import LearningRow
 
 Law = Callable[[Any, Any, Any], Any]
 

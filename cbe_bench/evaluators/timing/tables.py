@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from cbe_bench.core.environment import human_bytes
 from cbe_bench.core.results import SKIPPED
+from cbe_bench.evaluators.times.rows import TimingRow
 from cbe_bench.evaluators.timing.claims_device import device_pairs, device_ratio
 from cbe_bench.evaluators.timing.paper import COLUMN_NAMES, ENCODE_MS
-from cbe_bench.evaluators.timing.rows import TimingRow
 
 _REFERENCE = "cbe-rand"
 _NEARLY_LINEAR = (

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cbe_bench.core.claims import Estimate
 from cbe_bench.core.statistics import LEVEL, mean_interval
-from cbe_bench.evaluators.timing.rows import LearningRow, TimingRow
+from cbe_bench.evaluators.times.rows import LearningRow, TimingRow
 
 FEWEST_ROUNDS = 5
 Timed = TimingRow | LearningRow

@@ -17,8 +17,8 @@ from cbe_bench.core.resources import Resources
 from cbe_bench.core.runner import Metrics
 from cbe_bench.encoders import Encoder, make_encoder
 from cbe_bench.evaluators.timers import Candidate, fit_for_timing, interleaved, pinned_threads, unit_vectors
-from cbe_bench.evaluators.timing.device import HOST, OnDevice
-from cbe_bench.evaluators.timing.rows import LearningSpec, TimingSpec
+from cbe_bench.evaluators.times.device import HOST, OnDevice
+from cbe_bench.evaluators.times.rows import LearningSpec, TimingSpec
 
 _TRAINING_ROWS = 64
 """Rows that trained methods see when only their encoding is timed, and before their training is."""

@@ -2,7 +2,7 @@
 
 Where in memory tables lie, and which plan a transform got, stay the same as long as a process lives and may make a
 method faster or slower by some tenths. Rounds in new processes draw them again, so that their spread is that of the
-time itself. ``python -m cbe_bench.evaluators.timing.rounds`` is one round: specs come in and metrics go out as JSON.
+time itself. ``python -m cbe_bench.evaluators.times.rounds`` is one round: specs come in and metrics go out as JSON.
 """
 
 import json
@@ -19,8 +19,8 @@ import numpy as np
 import cbe_bench
 from cbe_bench.core.progress import Progress, no_progress
 from cbe_bench.core.runner import Metrics
-from cbe_bench.evaluators.timing.measure import EncodingRound, LearningRound, Round
-from cbe_bench.evaluators.timing.rows import LearningSpec, TimingSpec
+from cbe_bench.evaluators.times.measure import EncodingRound, LearningRound, Round
+from cbe_bench.evaluators.times.rows import LearningSpec, TimingSpec
 
 _KINDS: dict[str, tuple[type[Any], type[Round]]] = {
     "encoding": (TimingSpec, EncodingRound),
