@@ -170,6 +170,9 @@ def test_encode_and_search_in_the_terminal(source, vectors, queries, tmp_path):
         target = tmp_path / f"found{suffix}"
         code, text = run("search", out, tmp_path / "queries.npy", "-k", 4, "--rerank", source, "-o", target)
         assert code == 0 and "20 queries among 499 codes" in text, text
+    quiet = [run("encode", source, "-o", out, "--force", "-q", "--method", "cbe-rand", "--bits", 100)]
+    quiet += [run("search", out, tmp_path / "queries.npy", "-k", 4, "-q", "-o", tmp_path / "q.npy")]
+    assert quiet == [(0, ""), (0, "")]
     array = np.load(tmp_path / "found.npy")
     assert array.shape == (20, 4) and array.dtype.names == ("id", "distance")
     lines = [json.loads(line) for line in (tmp_path / "found.jsonl").read_text().splitlines()]
