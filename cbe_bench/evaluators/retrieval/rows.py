@@ -37,7 +37,7 @@ class RetrievalRow(RetrievalSpec, Row):
     encode_us_per_vector: float = math.nan
     """The time of `encoded_bits` bits, on all threads of the run."""
     encoded_bits: int = 0
-    """The length that was encoded: nested codes are prefixes of the longest."""
+    """The code length that this is the time of: that of the row."""
 
 
 @dataclass(frozen=True, kw_only=True)

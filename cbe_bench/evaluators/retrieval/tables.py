@@ -67,7 +67,7 @@ def recall_table(rows: Sequence[Row]) -> pd.DataFrame:
     """Return one line per encoder and code length: recall at a few depths, cost, and how its cells ended.
 
     Cost is the median over seeds of the seconds to train or draw the parameters, and of the microseconds to encode a
-    vector on all threads, to `encoded_bits` bits, of which nested codes of fewer bits are a prefix.
+    vector on all threads, to `encoded_bits` bits.
     """
     groups: dict[tuple[int, str], list[RetrievalRow]] = {}
     for row in recall_rows(rows):
