@@ -11,9 +11,10 @@ from cbe_bench import CodeIndex, encode_file
 from cbe_bench.cli import main
 from cbe_bench.core.errors import InputError
 from cbe_bench.core.resources import Resources
+from cbe_bench.kernels.asymmetric import AsymmetricQueries
 from cbe_bench.kernels.bits import pack_signs, unpack_signs
 from cbe_bench.kernels.linalg.rescoring import exact_nearest
-from cbe_bench.kernels.nearest import AsymmetricSearch, HammingSearch
+from cbe_bench.kernels.nearest import AsymmetricSearch, HammingSearch, asymmetric_top_k
 from cbe_bench.vectors import code_file
 
 
@@ -97,6 +98,17 @@ def test_kernels_find_the_nearest_with_ties_in_pieces(rng, n_bits):
     np.testing.assert_allclose(np.take_along_axis(exact, rows, axis=1), scores, rtol=1e-5, atol=1e-6 * n_bits)
     same = np.diff(scores, axis=1) == 0
     assert (np.diff(rows, axis=1)[same] > 0).all(), "equal scores in order of row"
+
+
+@pytest.mark.parametrize("tail", [0.0, 1.0, 4.0])
+def test_coarse_sums_bound_exact_ones_and_lose_nothing(rng, tail):
+    """Also where a few values of a query are far larger than the others, and coarse values are mostly zero."""
+    projections = rng.standard_normal((5, 1300)) * np.exp(tail * rng.standard_normal(1300))
+    database = pack_signs(rng.standard_normal((700, 1300)))
+    scores, rows = asymmetric_top_k(projections, database, 20)
+    every = AsymmetricQueries(projections).scores(database)
+    order = np.argsort(-every, axis=1, kind="stable")[:, :20]
+    assert np.array_equal(rows, order) and np.array_equal(scores, np.take_along_axis(every, order, axis=1))
 
 
 @pytest.mark.parametrize("metric", ["cosine", "l2", "ip"])
