@@ -87,7 +87,17 @@ def measure(folder: Path, n_rows: int, n_features: int) -> list[dict[str, object
     def add(what: str, count: int, seconds: float, workers: object = "") -> None:
         n_bytes = count * n_features // 8
         peak = peak_memory() if what == "file" and not workers else ""
-        values = (what, count, n_features, n_features, workers, round(seconds, 2), round(count / seconds), n_bytes, peak)
+        values = (
+            what,
+            count,
+            n_features,
+            n_features,
+            workers,
+            round(seconds, 2),
+            round(count / seconds),
+            n_bytes,
+            peak,
+        )
         rows.append(dict(zip(FIELDS, values, strict=True)))
         print(rows[-1], flush=True)
 
@@ -111,7 +121,17 @@ def computed(rows: list[dict[str, object]], n_rows: int, n_features: int) -> dic
     """Return the row of a size that was not run, by the rows per second of the largest file of its dimension."""
     like = [row for row in rows if (row["what"], row["n_features"], row["workers"]) == ("file", n_features, "")]
     speed = float(str(max(like, key=lambda row: int(str(row["n_rows"])))["rows_per_s"]))
-    values = ("computed", n_rows, n_features, n_features, "", round(n_rows / speed), speed, n_rows * n_features // 8, "")
+    values = (
+        "computed",
+        n_rows,
+        n_features,
+        n_features,
+        "",
+        round(n_rows / speed),
+        speed,
+        n_rows * n_features // 8,
+        "",
+    )
     return dict(zip(FIELDS, values, strict=True))
 
 
