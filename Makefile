@@ -11,7 +11,7 @@ help:
 	@echo "make test                                 lint, types and the tests (minutes)"
 	@echo "make test-full                            also the slow tests"
 	@echo "make test-portable                        the tests under the kernels of other processors (half an hour)"
-	@echo "make bench                                speed against other libraries"
+	@echo "make bench                                speed against other libraries and the limit (a quarter of an hour)"
 
 # what running needs; what developing needs as well
 .venv/.runs: pyproject.toml
@@ -46,10 +46,7 @@ test-portable: lint
 
 bench: setup
 	$(PIP) '.[dev,peers]'
-	$(BIN)/python scripts/bench_hamming.py
-	$(BIN)/python scripts/bench_hadamard.py
-	$(BIN)/python scripts/bench_circulant.py
-	$(BIN)/python scripts/bench_single.py
+	@for script in scripts/bench_*.py scripts/roofline.py; do echo "$$script"; $(BIN)/python $$script || exit 1; done
 
 clean:
 	rm -rf .venv build dist *.egg-info

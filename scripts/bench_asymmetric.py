@@ -2,22 +2,20 @@
 
     python scripts/bench_asymmetric.py
 
-Both rank ten codes of each query among all by the inner product with the query's real values. Written to
-results/reference/portability/asymmetric.csv.
+Both rank ten codes of each query among all by the inner product with the query's real values.
 """
 
-import csv
 import time
-from pathlib import Path
 
 import numpy as np
+import pandas as pd
+from tables import write_table
 
 from cbe_bench.evaluators.retrieval.metrics import asymmetric_ranks
 from cbe_bench.kernels.bits import unpack_signs
 from cbe_bench.kernels.parallel import for_slices
 
-REPEATS, NEIGHBOURS = 5, 10
-OUT = Path(__file__).parents[1] / "results/reference/portability/asymmetric.csv"
+REPEATS, NEIGHBOURS = 3, 10
 
 
 def by_blas(projections: np.ndarray, database: np.ndarray, neighbours: np.ndarray) -> np.ndarray:
@@ -49,21 +47,13 @@ def compare(n_bits: int, n_codes: int, n_queries: int) -> dict[str, float]:
             start = time.perf_counter()
             call()
             best[name] = min(best[name], time.perf_counter() - start)
-    times = {name: round(seconds, 4) for name, seconds in best.items()}
-    ratio = round(best["unpack_and_blas_s"] / best["tables_s"], 2)
-    return {"n_bits": n_bits, "n_codes": n_codes, "n_queries": n_queries, **times, "ratio": ratio}
+    ratio = best["unpack_and_blas_s"] / best["tables_s"]
+    return {"n_bits": n_bits, "n_codes": n_codes, "n_queries": n_queries, **best, "ratio": ratio}
 
 
 def main() -> None:
-    rows = []
-    for sizes in ((25_600, 12_000, 500), (1_536, 50_000, 500), (1_536, 50_000, 32), (256, 50_000, 500)):
-        rows.append(compare(*sizes))
-        print(rows[-1])
-    OUT.parent.mkdir(parents=True, exist_ok=True)
-    with OUT.open("w", newline="") as file:
-        table = csv.DictWriter(file, rows[0], lineterminator="\n")
-        table.writeheader()
-        table.writerows(rows)
+    sizes = ((25_600, 6_000, 200), (1_536, 50_000, 500), (1_536, 50_000, 32), (256, 50_000, 500))
+    write_table(pd.DataFrame([compare(*size) for size in sizes]), "asymmetric")
 
 
 if __name__ == "__main__":

@@ -2,19 +2,17 @@
 
 The time of a row of a batch is the work itself; what `encode_one` takes beyond it is the cost of a call. Times are
 those of one thread by its own clock, which stops while others have the core. Medians of the samples.
-Usage: python scripts/bench_single.py [--dims 128,768,1536,4096] [--out results/reference/single.csv]
+Usage: python scripts/bench_single.py [--dims 128,256,768,1536,4096]
 """
 
 import time
 from functools import partial
-from pathlib import Path
 
 import click
 import numpy as np
 import pandas as pd
+from tables import write_table
 
-from cbe_bench.core.cache import whole_file
-from cbe_bench.core.environment import describe
 from cbe_bench.encoders import make_encoder
 from cbe_bench.evaluators.timers import Candidate, interleaved, pinned_threads, unit_vectors
 
@@ -38,7 +36,6 @@ def measure(name: str, d: int, budget_s: float) -> dict[str, object]:
             pass
     us = {one.name: 1e6 * one.quartiles()[1] for one in candidates}
     return {
-        "cpu": describe()["cpu"],
         "encoder": name,
         "d": d,
         **us,
@@ -48,16 +45,12 @@ def measure(name: str, d: int, budget_s: float) -> dict[str, object]:
 
 
 @click.command(help=__doc__)
-@click.option("--dims", default="128,768,1536,4096", show_default=True, help="Dimensions, by commas.")
+@click.option("--dims", default="128,256,768,1536,4096", show_default=True, help="Dimensions, by commas.")
 @click.option("--methods", default="cbe-rand,hd3", show_default=True, help="Names of methods, by commas.")
-@click.option("--budget", default=1.0, show_default=True, help="Seconds for which each call is sampled.")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("results/reference/single.csv"), show_default=True)
-def main(dims: str, methods: str, budget: float, out: Path) -> None:
+@click.option("--budget", default=0.5, show_default=True, help="Seconds for which each call is sampled.")
+def main(dims: str, methods: str, budget: float) -> None:
     rows = [measure(name, int(d), budget) for name in methods.split(",") for d in dims.split(",")]
-    table = pd.DataFrame(rows)
-    print(table.drop(columns="cpu").to_string(index=False, float_format="%.3g"))
-    with whole_file(out) as temporary:
-        table.to_csv(temporary, index=False, float_format="%.4g")
+    write_table(pd.DataFrame(rows), "single")
 
 
 if __name__ == "__main__":

@@ -3,20 +3,18 @@
 Same vectors, same run, one thread each, interleaved, from float32 vectors in memory to packed bits; the best of many
 calls. Times vary on a shared machine; read the ratios.
 
-Usage: python scripts/bench_strided.py [--seconds 5] [--out results/reference/strided]
+Usage: python scripts/bench_strided.py [--seconds 2]
 """
 
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 import click
 import numpy as np
 import pandas as pd
+from tables import write_table
 
-from cbe_bench.core.cache import whole_file
-from cbe_bench.core.environment import describe
 from cbe_bench.encoders import make_encoder
 from cbe_bench.kernels.parallel import blas_threads, pinned
 
@@ -30,6 +28,9 @@ CASES = [
     (2**15, 2**10),
     (2**17, 2**12),
     (2**20, 2**16),
+    (2**20, 2**14),
+    (2**24, 2**20),
+    (2**24, 2**18),
 ]
 """Dimensions and code lengths."""
 
@@ -72,14 +73,11 @@ def best_times(jobs: dict[str, Callable[[], object]], seconds: float) -> dict[st
 
 
 @click.command(help=__doc__)
-@click.option("--seconds", default=5.0, show_default=True, help="Seconds for each dimension and code length.")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("results/reference/strided"), show_default=True)
-def main(seconds: float, out: Path) -> None:
+@click.option("--seconds", default=2.0, show_default=True, help="Seconds for each dimension and code length.")
+def main(seconds: float) -> None:
     with pinned(1), blas_threads(1):
-        frame = pd.concat([compare(d, n_bits, seconds) for d, n_bits in CASES]).assign(cpu=describe()["cpu"])
-    print(frame.to_string(index=False, float_format="%.2f"))
-    with whole_file(out / "strided.csv") as temporary:
-        frame.to_csv(temporary, index=False, float_format="%.5g")
+        frame = pd.concat([compare(d, n_bits, seconds) for d, n_bits in CASES])
+    write_table(frame, "strided")
 
 
 if __name__ == "__main__":

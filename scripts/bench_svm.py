@@ -10,14 +10,13 @@ Usage: python scripts/bench_svm.py [--sizes 3000x25600] [--costs 0.01,0.1,1,10,1
 """
 
 import time
-from pathlib import Path
 
 import click
 import numpy as np
 import pandas as pd
 from sklearn.svm import LinearSVC
+from tables import write_table
 
-from cbe_bench.core.cache import whole_file
 from cbe_bench.core.progress import no_progress
 from cbe_bench.data.synthetic import SyntheticFeatures
 from cbe_bench.encoders import make_encoder
@@ -104,11 +103,10 @@ def measure(n: int, n_bits: int, costs: list[float], their_costs: list[float]) -
 
 
 @click.command(help=__doc__)
-@click.option("--sizes", default="1000x25600,3000x25600", show_default=True, help="Training rows x code length.")
+@click.option("--sizes", default="1000x6400", show_default=True, help="Training rows x code length.")
 @click.option("--costs", default="0.01,0.1,1,10,100", show_default=True, help="The values of C that ours solves.")
 @click.option("--their-costs", default="1", show_default=True, help="Those of them that LinearSVC is timed at.")
-@click.option("--out", type=click.Path(path_type=Path), help="Also write the table to this CSV file.")
-def main(sizes: str, costs: str, their_costs: str, out: Path | None) -> None:
+def main(sizes: str, costs: str, their_costs: str) -> None:
     rows = []
     for size in sizes.split(","):
         n, n_bits = (int(part) for part in size.split("x"))
@@ -118,9 +116,7 @@ def main(sizes: str, costs: str, their_costs: str, out: Path | None) -> None:
             f"    ratio for the grid: {rows[-1]['ratio']:.1f}, of processor time {rows[-1]['cpu_ratio']:.1f}",
             flush=True,
         )
-    if out:
-        with whole_file(out) as temporary:
-            pd.DataFrame(rows).to_csv(temporary, index=False, float_format="%.5g")
+    write_table(pd.DataFrame(rows), "svm")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python scripts/compare_surrogate.py data/cifar10-vlad25600.h5
 
-Prints a table and writes it, with a figure, to results/synthetic surrogate/.
+Prints a table and writes it, with a figure, to results/reference/surrogate.
 """
 
 import argparse
@@ -82,10 +82,10 @@ def figure(found: dict[str, dict[str, np.ndarray]], label: str) -> Figure:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path, help="a file of real VLAD features")
-    parser.add_argument("--out", type=Path, default=Path("results/synthetic surrogate"))
+    parser.add_argument("--out", type=Path, default=Path("results/reference/surrogate"))
     asked = parser.parse_args()
     with open_features(asked.file) as real:
-        stand_in = SyntheticFeatures("synthetic surrogate", ROWS + QUERIES, real.n_features)
+        stand_in = SyntheticFeatures("surrogate", ROWS + QUERIES, real.n_features)
         found = {"real": measure(sample(real)), "synthetic surrogate": measure(sample(stand_in))}
         label = f"{real.name} ({real.kind}) and its synthetic surrogate: {ROWS:,} rows, d = {real.n_features:,}"
     table = pd.DataFrame({name: lines(one) for name, one in found.items()}).round(4)

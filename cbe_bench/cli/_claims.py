@@ -8,17 +8,16 @@ import click
 from rich.text import Text
 
 from cbe_bench.cli._output import console, elided, show_table, width
-from cbe_bench.core.claims import NOT_REPRODUCED, NOT_TESTED, REPRODUCED, VACUOUS, Verdict
-from cbe_bench.reports.claim_summary import ClaimSummary, counts, summarise
+from cbe_bench.core.claims import INCONCLUSIVE, NOT_REPRODUCED, NOT_TESTED, REPRODUCED, VACUOUS, Verdict
+from cbe_bench.reports.claim_summary import FAILING_FIRST, ClaimSummary, counts, summarise
 from cbe_bench.reports.claims_table import CLAIMS_FILE, changes, evidence_table, load_claims, measured, region
 from cbe_bench.reports.page.grid import grid_of
 
-_COLOURS = {REPRODUCED: "green", NOT_REPRODUCED: "red", VACUOUS: "yellow"}
+_COLOURS = {REPRODUCED: "green", NOT_REPRODUCED: "red", INCONCLUSIVE: "yellow", VACUOUS: "yellow"}
 _NARROW = 100
 """Columns below which values have fewer digits and long cells are cut."""
 _CUT = (11, 20, 13, 9)
 """Characters of the cells of a line in a narrow terminal."""
-_FAILING_FIRST = (NOT_REPRODUCED, NOT_TESTED, VACUOUS, REPRODUCED)
 
 
 def show_screen(verdicts: Sequence[Verdict], folder: Path) -> None:
@@ -29,7 +28,7 @@ def show_screen(verdicts: Sequence[Verdict], folder: Path) -> None:
     lines = [(claim, _line(claim)) for claim in claims]
     sizes = [max(len(line[i]) for _, line in lines) for i in range(4)]
     rest = max(width() - sum(sizes) - 2 * len(sizes), 12)
-    for outcome in _FAILING_FIRST:
+    for outcome in FAILING_FIRST:
         mine = [(claim, line) for claim, line in lines if claim.outcome == outcome]
         if mine:
             out.print(outcome, style=_COLOURS.get(outcome, "dim"))
@@ -93,7 +92,7 @@ def _show_verdict(one: Verdict) -> None:
             _wrapped(f"{name}: {text}", indent=2)
     if one.evidence:
         click.echo()
-        show_table(grid_of(evidence_table(one)), "evidence; * is what fails, ~ what does not count")
+        show_table(grid_of(evidence_table(one)), "evidence; * is what fails, ? what is open, ~ what does not count")
 
 
 def _wrapped(text: str, style: str = "", indent: int = 0) -> None:

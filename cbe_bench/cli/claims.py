@@ -25,15 +25,16 @@ if TYPE_CHECKING:
 def command(which: tuple[str, ...], form: str, strict: bool, against: Path | None) -> None:
     """Judge every claim of the paper by results.
 
-    FOLDER has the results; default: results/quick. A claim is reproduced, not reproduced, vacuous (it says nothing that
-    is not trivially true) or not tested. Each is judged by a rule with its thresholds, once for each set of data it was
-    measured on, real data first. With the ID of a claim, such as F-time, its rule and all of its evidence are printed.
+    FOLDER has the results; default: results/quick. An interval decides: a claim is reproduced where it lies in the
+    region that is claimed, not reproduced where it lies outside, inconclusive where it straddles a bound. The quick
+    scale says only which way values point. Each claim is judged by a rule with its thresholds, once for each set of
+    data it was measured on, real data first. With the ID of a claim its rule and all of its evidence are printed.
     Nothing is written.
 
     \b
     Examples:
       cbe-bench claims
-      cbe-bench claims F-time
+      cbe-bench claims F-bits-lsh
       cbe-bench claims results/paper --format csv
       cbe-bench claims --strict
     """

@@ -3,18 +3,17 @@
 import hashlib
 import logging
 import os
-import shutil
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from cbe_bench.core.locks import CAN_LOCK, held
+from cbe_bench.core.locks import CAN_CLAIM, claim_file
 
 logger = logging.getLogger(__name__)
 
 _TEMPORARY = ".cbe-bench-"
-"""How the names of temporary folders begin."""
+"""How the names of temporary files begin."""
 _MOST_BYTES = 1 << 30
 """A file in the cache is smaller."""
 
@@ -88,27 +87,41 @@ def whole_file(path: Path) -> Iterator[Path]:
     What a killed process left in the folder of `path` is removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _temporary_folder(path.parent) as folder:
-        temporary = folder / path.name
+    _remove_abandoned(path.parent)
+    with _temporary_file(path) as temporary:
         yield temporary
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
         temporary.replace(path)
 
 
+def _remove_abandoned(folder: Path) -> None:
+    """Remove the temporary files that no process claims any more."""
+    for path in folder.glob(f"{_TEMPORARY}*") if CAN_CLAIM else ():
+        with suppress(OSError):
+            handle = os.open(path, os.O_RDWR)
+            try:
+                if claim_file(handle):
+                    path.unlink()
+            finally:
+                os.close(handle)
+
+
 @contextmanager
-def _temporary_folder(parent: Path) -> Iterator[Path]:
-    """Give a new folder, locked as long as this process lives and removed at the end."""
-    for abandoned in parent.glob(f"{_TEMPORARY}*") if CAN_LOCK else ():
-        with suppress(OSError), held(abandoned) as ours:
-            if ours:
-                shutil.rmtree(abandoned, ignore_errors=True)
-    ours = False
-    while not ours:  # before it is locked, another process may take it for an abandoned one
-        folder = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=parent))
-        with held(folder) as ours:
-            if ours:
-                try:
-                    yield folder
-                finally:
-                    shutil.rmtree(folder, ignore_errors=True)
+def _temporary_file(path: Path) -> Iterator[Path]:
+    """Give a new, empty file beside `path`, with its suffix, claimed as long as this process lives."""
+    while True:
+        temporary = path.with_name(f"{_TEMPORARY}{secrets.token_hex(8)}{path.suffix}")
+        handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        if not CAN_CLAIM:
+            os.close(handle)
+            break
+        if claim_file(handle) and temporary.exists():  # before that another process may take it for an abandoned one
+            break
+        os.close(handle)
+    try:
+        yield temporary
+    finally:
+        temporary.unlink(missing_ok=True)
+        if CAN_CLAIM:
+            os.close(handle)

@@ -1,7 +1,8 @@
 """Claims of the paper and verdicts on them.
 
 A claim states what the paper says, where, and the rule that judges it; it is an object beside the experiment whose rows
-decide it. Judging gives verdicts, one for each set of data the claim was measured on.
+decide it. Judging gives verdicts, one for each set of data the claim was measured on. An interval decides, not a mean:
+one within the region that is claimed reproduces it, one outside does not, and one that straddles is inconclusive.
 """
 
 import math
@@ -11,8 +12,11 @@ from typing import NamedTuple
 
 from cbe_bench.core.results import Results
 
-REPRODUCED, NOT_REPRODUCED, VACUOUS, NOT_TESTED = "reproduced", "not reproduced", "vacuous", "not tested"
-OUTCOMES = (REPRODUCED, NOT_REPRODUCED, VACUOUS, NOT_TESTED)
+REPRODUCED, NOT_REPRODUCED, INCONCLUSIVE = "reproduced", "not reproduced", "inconclusive"
+DIRECTION, VACUOUS, NOT_TESTED = "direction only", "vacuous", "not tested"
+OUTCOMES = (REPRODUCED, NOT_REPRODUCED, INCONCLUSIVE, DIRECTION, VACUOUS, NOT_TESTED)
+_DECIDES = (NOT_REPRODUCED, NOT_TESTED, INCONCLUSIVE, REPRODUCED)
+"""Which outcome evidence has together: one failure is enough."""
 EVIDENCE = ("real", "user", "synthetic", "simulated", "machine", "")
 """What claims are measured on, in the order of weight."""
 
@@ -43,8 +47,8 @@ class Evidence(NamedTuple):
     value: float
     low: float
     high: float
-    holds: bool | None
-    """Whether it is as claimed; None where it does not count, as where recall is saturated."""
+    outcome: str
+    """Reproduced, not reproduced or inconclusive; empty where it does not count, as where recall is saturated."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +58,7 @@ class Verdict:
     claim: str
     statement: str
     outcome: str
-    """reproduced, not reproduced, vacuous or not tested."""
+    """One of `OUTCOMES`."""
     value: float
     low: float
     high: float
@@ -82,11 +86,15 @@ class Verdict:
         return is_interval and any(self.low < bound < self.high for bound in (self.least, self.most))
 
     @property
+    def points_as_claimed(self) -> bool:
+        """Whether the value, its interval aside, lies in the region that is claimed."""
+        return not self.value < self.least and not self.value > self.most
+
+    @property
     def decisive(self) -> Evidence | None:
         """What refutes the claim where its value does not: the first evidence that fails."""
-        agrees = not self.value < self.least and not self.value > self.most
-        failing = [one for one in self.evidence if one.holds is False]
-        return failing[0] if self.outcome == NOT_REPRODUCED and agrees and failing else None
+        failing = [one for one in self.evidence if one.outcome == NOT_REPRODUCED]
+        return failing[0] if self.outcome == NOT_REPRODUCED and self.points_as_claimed and failing else None
 
 
 @dataclass(frozen=True)
@@ -117,6 +125,8 @@ class Claim:
     """The least and the largest value that agree with it; NaN where the rule does not bound the value on that side."""
     order: float = 0.0
     """Its place in the list of claims, which follows the paper."""
+    exact: bool = False
+    """Whether it is about exact quantities, which a small experiment decides as well as a large one."""
 
     def verdict(
         self,
@@ -168,6 +178,47 @@ class Claim:
             most=most,
             evidence=tuple(evidence),
         )
+
+    def decide(
+        self,
+        evidence: Sequence[Evidence],
+        source: Source,
+        found: str = "",
+        region: tuple[float, float] | None = None,
+    ) -> Verdict:
+        """Return the verdict of all evidence that counts: one that fails refutes the claim, one that is open leaves it.
+
+        Parameters
+        ----------
+        evidence : sequence of Evidence
+            Every value the rule looked at. The value of the verdict is the one that decided: of those with its outcome
+            the one with the least distance to a bound of the region, or the largest beyond it.
+        source : Source
+            The data, its kind and the names of the experiments.
+        found : str
+            More in words.
+        region : pair of float, optional
+            Given where it differs from that of the claim.
+
+        Returns
+        -------
+        Verdict
+            Not tested if nothing counts.
+        """
+        least, most = self.region if region is None else region
+        counted = [one for one in evidence if one.outcome]
+        outcome = next((name for name in _DECIDES if any(one.outcome == name for one in counted)), NOT_TESTED)
+        deciding = min(
+            (one for one in counted if one.outcome == outcome),
+            key=lambda one: min(one.value - _or(least, -math.inf), _or(most, math.inf) - one.value),
+            default=None,
+        )
+        if deciding is None:
+            return self.verdict(NOT_TESTED, Estimate(), found or "nothing counts", source, evidence=evidence)
+        at = f" at {deciding.n_bits:,} bits" if deciding.n_bits else ""
+        estimate = Estimate(deciding.value, deciding.low, deciding.high)
+        text = "; ".join(filter(None, [f"{deciding.subject}{at} decides", found]))
+        return self.verdict(outcome, estimate, text, source, region=region, evidence=evidence)
 
     def conclude(
         self,
@@ -221,6 +272,34 @@ def outcome_of(inside: bool, outside: bool) -> str:
     Returns
     -------
     str
-        Reproduced, not reproduced, or not tested if neither holds.
+        Reproduced, not reproduced, or inconclusive if neither holds.
     """
-    return REPRODUCED if inside else NOT_REPRODUCED if outside else NOT_TESTED
+    return REPRODUCED if inside else NOT_REPRODUCED if outside else INCONCLUSIVE
+
+
+def outcome_of_interval(estimate: Estimate, region: tuple[float, float]) -> str:
+    """Return the outcome of one interval.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        The value and its interval.
+    region : pair of float
+        The least and the largest value that are claimed, NaN where there is no bound.
+
+    Returns
+    -------
+    str
+        Reproduced if the interval lies in the region, not reproduced if it lies outside, inconclusive if it straddles a
+        bound, not tested if there is no interval.
+    """
+    if math.isnan(estimate.low) or math.isnan(estimate.high):
+        return NOT_TESTED
+    least, most = _or(region[0], -math.inf), _or(region[1], math.inf)
+    inside = least <= estimate.low and estimate.high <= most
+    return outcome_of(inside, estimate.high < least or estimate.low > most)
+
+
+def _or(value: float, default: float) -> float:
+    """Return a bound, or another where there is none."""
+    return default if math.isnan(value) else value

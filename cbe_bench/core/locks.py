@@ -2,6 +2,7 @@
 
 import os
 import signal
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +15,8 @@ try:
     import fcntl
 except ImportError:  # Windows: there is no lock between runs there
     fcntl = None
-CAN_LOCK = fcntl is not None
+CAN_CLAIM = hasattr(fcntl, "F_OFD_SETLK")
+"""Whether files can be claimed: on Linux."""
 
 
 @contextmanager
@@ -50,21 +52,17 @@ def exclusive(folder: Path, message: Callable[[str], None]) -> Iterator[int]:
         os.close(handle)
 
 
-@contextmanager
-def held(folder: Path) -> Iterator[bool]:
-    """Lock a folder if no process has it; yield whether it is there and locked, or cannot be locked on this system."""
-    if fcntl is None:
-        yield True
-        return
+def claim_file(handle: int) -> bool:
+    """Claim an open file until the handle is closed, or the process ends; False if another handle has it.
+
+    The claim does not hinder whoever else opens, reads, writes or locks the file.
+    """
+    whole = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
     try:
-        handle = os.open(folder, os.O_RDONLY)
-    except FileNotFoundError:
-        yield False
-        return
-    try:
-        yield _lock(handle) and folder.exists()
-    finally:
-        os.close(handle)
+        fcntl.fcntl(handle, fcntl.F_OFD_SETLK, whole)
+    except OSError:
+        return False
+    return True
 
 
 def _lock(handle: int) -> bool:

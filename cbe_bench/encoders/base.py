@@ -7,14 +7,12 @@ defaults that are right for any method and may be replaced where there is someth
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from cbe_bench.core.errors import InputError
 from cbe_bench.core.resources import Resources
@@ -24,7 +22,7 @@ from cbe_bench.encoders.inputs import check_rows, in_slices
 from cbe_bench.encoders.registry import register
 from cbe_bench.encoders.seeds import child_rng, seed_of
 from cbe_bench.encoders.single import SingleEncoder
-from cbe_bench.encoders.state import Field, Shapes
+from cbe_bench.encoders.state import Field, Fitted, Shapes
 from cbe_bench.kernels.arrays import library_of
 from cbe_bench.kernels.bits import Codes, code_bytes, pack_signs
 from cbe_bench.kernels.parallel import slices, threads
@@ -39,7 +37,7 @@ _SHAPE_ROWS = 1024
 """Rows that an untrained method checks at most; it needs no more than their number of features."""
 
 
-class Encoder(DeviceEncoder, SingleEncoder, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+class Encoder(DeviceEncoder, SingleEncoder, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted, ABC):
     """Real vectors to binary codes.
 
     Parameters
@@ -118,7 +116,18 @@ class Encoder(DeviceEncoder, SingleEncoder, ClassNamePrefixFeaturesOutMixin, Tra
     def memory_bytes(self, n_features: int, n_train: int = N_TRAIN) -> int:
         """Estimate the bytes needed to fit and to encode beside input and output, before anything is allocated.
 
-        Unless a method knows better, those of a dense matrix. `n_train` is the number of rows of the training set.
+        Unless a method knows better, those of a dense matrix.
+
+        Parameters
+        ----------
+        n_features : int
+            The dimension d of the vectors.
+        n_train : int
+            Rows of the training set.
+
+        Returns
+        -------
+        int
         """
         return 4 * n_features * self.bits(n_features) + 5 * ENCODE_VALUES
 
@@ -139,7 +148,20 @@ class Encoder(DeviceEncoder, SingleEncoder, ClassNamePrefixFeaturesOutMixin, Tra
         return None
 
     def candidate_lengths(self, n_features: int, most: int) -> Sequence[int]:
-        """Return the code lengths up to `most`, ascending, that are worth their time: whole bytes."""
+        """Return the code lengths that are worth their time: whole bytes, unless a method knows better.
+
+        Parameters
+        ----------
+        n_features : int
+            The dimension d of the vectors.
+        most : int
+            The largest length.
+
+        Returns
+        -------
+        sequence of int
+            Ascending; `most` is the last where the method can do it.
+        """
         return [*range(8, most, 8), most]
 
     def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
@@ -211,9 +233,16 @@ class Encoder(DeviceEncoder, SingleEncoder, ClassNamePrefixFeaturesOutMixin, Tra
         return X
 
     def project(self, X: NDArray) -> NDArray:
-        """Return the (n, n_bits) real values whose signs are the codes, in the precision of X.
+        """Return the real values whose signs are the codes.
 
-        Arrays of other libraries than NumPy give arrays of that library, on the same device; see `to_device`.
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            The vectors. Arrays of other libraries than NumPy are projected where they are; see `to_device`.
+
+        Returns
+        -------
+        array of shape (n, n_bits), in the precision, of the library and on the device of X
         """
         xp = library_of(X)
         if xp is not None:
@@ -257,44 +286,12 @@ class Encoder(DeviceEncoder, SingleEncoder, ClassNamePrefixFeaturesOutMixin, Tra
         """Return the codes as an (n, n_bits) array of -1 and +1."""
         return unpack_codes(self.encode(X), self.n_bits_)
 
-    def parameter_bytes(self) -> int:
-        """Return the bytes of the fitted parameters."""
-        return sum(value.nbytes for value in self._fitted_state().values() if isinstance(value, np.ndarray))
-
-    def save(self, path: str | Path) -> None:
-        """Write the fitted encoder to one `.npz` file, to be read by `load_encoder`."""
-        from cbe_bench.encoders.saving import save_encoder
-
-        check_is_fitted(self)
-        save_encoder(self, Path(path))
-
-    def _checked(self, X: NDArray) -> NDArray:
-        check_is_fitted(self)
-        return check_rows(self, X, reset=False)
-
     @property
     def _n_features_out(self) -> int:
         return self.n_bits_
-
-    def _recipe(self) -> dict[str, Any]:
-        """Return the parameters with which `make_encoder` makes this encoder from its name."""
-        params: dict[str, Any] = self.get_params()
-        return params
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        """Take back what `_fitted_state` gave."""
-        self.__dict__ |= state
-
-    def _fitted_state(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name.endswith("_") and name[0] != "_"}
 
     def __sklearn_tags__(self) -> Any:
         """Declare to scikit-learn that codes are int8 whatever the input is."""
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what can be rebuilt: names that begin with an underscore."""
-        state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name[0] != "_" or name == "_sklearn_version"}

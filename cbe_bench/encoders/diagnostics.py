@@ -94,8 +94,9 @@ def training_problems(encoder: "Encoder", X: NDArray) -> list[str]:
         problems.append(problem)
     if encoder.n_bits_ >= _FEWEST_BITS and constant > _CONSTANT_BITS:
         problems.append(f"{constant:.0%} of the bits are constant")
-    if encoder.n_bits_ >= _FEWEST_BITS and equal_codes(codes) - equal_codes(_as_bytes(some)) > _EQUAL_CODES:
-        problems.append(f"{equal_codes(codes):.0%} of the codes are equal to another")
+    equal = equal_codes(codes) if encoder.n_bits_ >= _FEWEST_BITS else 0.0
+    if equal > _EQUAL_CODES and equal - equal_codes(_as_bytes(some)) > _EQUAL_CODES:
+        problems.append(f"{equal:.0%} of the codes are equal to another")
     return problems
 
 

@@ -18,23 +18,19 @@ e f ||y|| sqrt(1 - g^2) ||w|| / sqrt(D - 1), with a probability that grows quick
 A circulant or Hadamard rotation costs O(D log D) where a dense one costs O(D^2).
 """
 
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.encoders.base import Encoder
 from cbe_bench.encoders.inputs import check_rows
 from cbe_bench.encoders.making import make_encoder
-from cbe_bench.encoders.rabitq_codes import RaBitQCodes, grid_lengths
-from cbe_bench.encoders.state import Field, Shapes
-from cbe_bench.kernels.bits import Codes
-from cbe_bench.kernels.grid import grid_codes, integer_products, plane_sums, real_products
+from cbe_bench.encoders.rabitq_codes import RaBitQCodes, grid_lengths, grid_products
+from cbe_bench.encoders.state import Field, Fitted, Shapes
+from cbe_bench.kernels.grid import grid_codes
 from cbe_bench.kernels.hadamard import padded_length
 from cbe_bench.kernels.linalg.orthogonal import random_orthonormal
 from cbe_bench.kernels.linalg.principal import centred_products, principal_directions
@@ -51,7 +47,7 @@ _COSINE_ROWS = 1024
 """Rows of the training set that the least cosine is found from."""
 
 
-class RaBitQ(BaseEstimator):
+class RaBitQ(Fitted):
     """Codes from which inner products and distances are estimated without bias.
 
     Parameters
@@ -105,7 +101,13 @@ class RaBitQ(BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: NDArray, y: Any = None) -> Self:
-        """Find the centre, the principal directions if any, and draw the rotation."""
+        """Find the centre, the principal directions if any, and draw the rotation.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            The training set.
+        """
         X = check_rows(self, X, reset=True)
         self.check_params(X.shape[1])
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -152,7 +154,18 @@ class RaBitQ(BaseEstimator):
             raise InputError(f"rabitq: n_components = {m!r}; it must be an integer from 1 to {n_features}, or None")
 
     def encode(self, X: NDArray) -> RaBitQCodes:
-        """Return the codes of the rows of X, of shape (n, d)."""
+        """Return the codes of vectors.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            The vectors.
+
+        Returns
+        -------
+        RaBitQCodes
+            Of n rows.
+        """
         X = self._checked(X)
         planes = np.empty((len(X), self.bits_per_dim, -(-self.n_dims_ // 8)), np.uint8)
         factors, offsets = np.empty((2, len(X)), np.float32)
@@ -165,7 +178,7 @@ class RaBitQ(BaseEstimator):
         return RaBitQCodes(planes, factors, offsets)
 
     def estimate(self, queries: NDArray, codes: RaBitQCodes) -> NDArray[np.float32]:
-        """Return the estimates, of shape (n_queries, n), for all pairs of a query and a row.
+        """Return the estimates for all pairs of a query and a row.
 
         Parameters
         ----------
@@ -173,10 +186,15 @@ class RaBitQ(BaseEstimator):
             The query vectors.
         codes : RaBitQCodes
             The codes of n rows; equal ones have equal estimates.
+
+        Returns
+        -------
+        float32 array of shape (n_queries, n)
+            Of inner products, or of squared distances.
         """
         queries = self._checked(queries)
         W = self._rotated(queries)
-        estimates = self._grid_products(W, codes.planes)
+        estimates = grid_products(W, codes.planes, self.query_bits, self.dither_)
         estimates *= codes.factors
         if self.metric == "l2":
             estimates *= -2
@@ -188,49 +206,60 @@ class RaBitQ(BaseEstimator):
         return estimates
 
     def error_bounds(self, queries: NDArray, codes: RaBitQCodes, *, epsilon: float = 1.9) -> NDArray[np.float32]:
-        """Return bounds on the errors of `estimate`, of its shape, which hold more often the larger `epsilon` is.
+        """Return bounds on the errors of `estimate`.
 
-        At 1.9 they hold for at least 94 % of all pairs. They are those of real queries, and of inner products along
-        the principal components if there are any: to round queries, or to leave components out, adds an error.
+        They are those of real queries, and of inner products along the principal components if there are any: to round
+        queries, or to leave components out, adds an error.
+
+        Parameters
+        ----------
+        queries : array of shape (n_queries, d)
+            The query vectors.
+        codes : RaBitQCodes
+            The codes of n rows.
+        epsilon : float
+            The larger, the more often the bounds hold: at 1.9 for at least 94 % of all pairs.
+
+        Returns
+        -------
+        float32 array of shape (n_queries, n)
         """
         W = self._rotated(self._checked(queries))
-        sine = np.sqrt(1 - self.least_cosine_**2)
-        rows = (
-            epsilon
-            * sine
-            * codes.factors
-            * grid_lengths(codes.planes, self.n_dims_)
-            / np.sqrt(max(1, self.n_dims_ - 1))
-        )
+        scale = epsilon * np.sqrt((1 - self.least_cosine_**2) / max(1, self.n_dims_ - 1))
+        rows = scale * codes.factors * grid_lengths(codes.planes, self.n_dims_)
         bounds = np.linalg.norm(W, axis=1)[:, None] * rows.astype(np.float32)
         return 2 * bounds if self.metric == "l2" else bounds
 
     def search(self, queries: NDArray, codes: RaBitQCodes, k: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Return the estimates and numbers of the k best rows of each query, best first, ties by row number."""
+        """Return the best rows of each query, best first, ties by row number.
+
+        Parameters
+        ----------
+        queries : array of shape (n_queries, d)
+            The query vectors.
+        codes : RaBitQCodes
+            The codes of n rows.
+        k : int
+            How many rows to return.
+
+        Returns
+        -------
+        estimates : float32 array of shape (n_queries, k)
+        rows : int64 array of shape (n_queries, k)
+        """
         scores = self.estimate(queries, codes)
         order = lowest(scores if self.metric == "l2" else -scores, k)
         return np.take_along_axis(scores, order, axis=1), order
 
-    def save(self, path: str | Path) -> None:
-        """Write the fitted parameters to one `.npz` file, to be read by `load_rabitq`."""
-        from cbe_bench.encoders.saving import save_encoder
-
-        check_is_fitted(self)
-        save_encoder(self, Path(path))
-
-    def _recipe(self) -> dict[str, Any]:
-        params: dict[str, Any] = self.get_params()
-        return params
-
     def _fitted_state(self) -> dict[str, Any]:
-        state = {name: value for name, value in vars(self).items() if name.endswith("_") and name[0] != "_"}
+        state = super()._fitted_state()
         if isinstance(self.rotation_, Encoder):
             del state["rotation_"]
             state |= {_ROTATION + name: value for name, value in self.rotation_._fitted_state().items()}
         return state
 
     def _restore(self, state: dict[str, Any]) -> None:
-        self.__dict__ |= {name: value for name, value in state.items() if not name.startswith(_ROTATION)}
+        super()._restore({name: value for name, value in state.items() if not name.startswith(_ROTATION)})
         if self.rotation != "dense":
             self.rotation_ = self._rotation_encoder(self.n_components or self.n_features_in_)
             self.rotation_._restore(_of_rotation(state))
@@ -252,10 +281,6 @@ class RaBitQ(BaseEstimator):
         rotation = self._rotation_encoder(m)._state_fields(m, _of_rotation(shapes))
         return fields | {_ROTATION + name: field for name, field in rotation.items()}
 
-    def _checked(self, X: NDArray) -> NDArray:
-        check_is_fitted(self)
-        return check_rows(self, X, reset=False)
-
     def _rotated(self, X: NDArray) -> NDArray[np.float32]:
         """Return R (x - c) of all rows, of their components if there are any."""
         if hasattr(self, "components_"):
@@ -269,27 +294,6 @@ class RaBitQ(BaseEstimator):
             values /= X.dtype.type(np.sqrt(self.n_dims_))
         rotated: NDArray[np.float32] = values.astype(np.float32, copy=False)
         return rotated
-
-    def _grid_products(self, W: NDArray[np.float32], planes: Codes) -> NDArray[np.float32]:
-        """Return <y, w> = <c, w> - (2^B - 1)/2 * sum of w for all queries, rounded if asked for, and all codes."""
-        if self.query_bits is None:
-            sums, products = W.sum(axis=1), real_products(planes, W)
-        else:
-            low, step, whole = self._rounded(W)
-            sums = low * W.shape[1] + step * whole.sum(axis=1, dtype=np.int64)
-            ones = [np.packbits((whole >> bit) & 1, axis=1, bitorder="little") for bit in range(self.query_bits)]
-            common = integer_products(planes, np.stack(ones, axis=1))
-            products = (step[:, None] * common + low[:, None] * plane_sums(planes)).astype(np.float32)
-        products -= ((2**self.bits_per_dim - 1) / 2 * sums).astype(np.float32)[:, None]
-        return products
-
-    def _rounded(self, W: NDArray[np.float32]) -> tuple[NDArray, NDArray, NDArray[np.uint8]]:
-        """Return low, step and q with w about low + step q, q of `query_bits` bits a dimension."""
-        top = 2 ** int(self.query_bits or 8) - 1
-        low = W.min(axis=1)
-        step = np.maximum((W.max(axis=1) - low) / top, np.finfo(np.float32).tiny)
-        whole = np.floor((W - low[:, None]) / step[:, None] + self.dither_)
-        return low, step, np.clip(whole, 0, top).astype(np.uint8)
 
 
 def _of_rotation(state: dict[str, Any]) -> dict[str, Any]:

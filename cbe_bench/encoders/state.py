@@ -1,15 +1,59 @@
-"""What the fitted parameters of a method look like, so that those read from a file are checked before they are used."""
+"""The fitted parameters of a method: how they are kept, and what they look like.
+
+Those read from a file are checked against their fields before they are used.
+"""
 
 from dataclasses import dataclass
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from cbe_bench.core.errors import InputError
+from cbe_bench.encoders.inputs import check_rows
 
 Shapes = dict[str, tuple[int, ...]]
 """The shapes of stored arrays by name."""
+
+
+class Fitted(BaseEstimator):
+    """Something with parameters, whose names end in an underscore, that can be saved once they are fitted."""
+
+    def save(self, path: str | Path) -> None:
+        """Write what is fitted to one `.npz` file, to be read by `load_encoder`, or `load_rabitq`."""
+        from cbe_bench.encoders.saving import save_encoder
+
+        check_is_fitted(self)
+        save_encoder(self, Path(path))
+
+    def parameter_bytes(self) -> int:
+        """Return the bytes of the fitted parameters."""
+        return sum(value.nbytes for value in self._fitted_state().values() if isinstance(value, np.ndarray))
+
+    def _checked(self, X: NDArray) -> NDArray:
+        check_is_fitted(self)
+        return check_rows(self, X, reset=False)
+
+    def _recipe(self) -> dict[str, Any]:
+        """Return the parameters with which it is made anew."""
+        params: dict[str, Any] = self.get_params()
+        return params
+
+    def _fitted_state(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name.endswith("_") and name[0] != "_"}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Take back what `_fitted_state` gave."""
+        self.__dict__ |= state
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what can be rebuilt: names that begin with an underscore."""
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name[0] != "_" or name == "_sklearn_version"}
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,17 @@ runner, the command line, the page and the table of claims take it from there.
 """
 
 import importlib
+import math
 import pkgutil
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import cbe_bench.evaluators
-from cbe_bench.core.claims import NOT_TESTED, Claim, Verdict
-from cbe_bench.core.config import BaseConfig
+from cbe_bench.core.claims import DIRECTION, NOT_TESTED, VACUOUS, Claim, Verdict
+from cbe_bench.core.config import SCALES, BaseConfig
 from cbe_bench.core.errors import InputError
 from cbe_bench.core.plugins import load_plugins
 from cbe_bench.core.progress import Progress, Reporter
@@ -66,8 +67,8 @@ class Experiment(ABC):
     config_class: ClassVar[type[BaseConfig]]
     row_classes: ClassVar[tuple[type[Row], ...]]
     claims: ClassVar[tuple[Claim, ...]] = ()
-    judged_at_smoke: ClassVar[bool] = False
-    """Whether results of the smoke scale, of few dimensions and rows, suffice to judge claims by."""
+    judged_from: ClassVar[str] = SCALES[-1]
+    """The smallest scale whose results suffice to judge claims by; smaller ones say which way they point."""
     stages: ClassVar[tuple[str, ...]] = ("cells",)
     """Cells of a later stage may depend on the rows of earlier ones."""
 
@@ -234,13 +235,27 @@ def judge(results: Iterable[Results]) -> list[Verdict]:
     found = list(results)
     kinds = experiment_kinds()
     owner = {claim.id: cls for cls in kinds.values() for claim in cls.claims}
+    small = {one.name: one.description.scale for one in found if one.description.scale in _below(kinds[one.kind])}
     verdicts = []
     for claim in all_claims():
         cls = owner[claim.id]
-        verdicts += claim.verdicts([one for one in found if one.kind == cls.kind])
-    tried_out = {one.name for one in found if one.description.scale == "smoke" and not kinds[one.kind].judged_at_smoke}
-    return [_not_judged(one) if one.experiment in tried_out else one for one in verdicts]
+        mine = claim.verdicts([one for one in found if one.kind == cls.kind])
+        verdicts += mine if claim.exact else [_not_judged(one, small) for one in mine]
+    return verdicts
 
 
-def _not_judged(verdict: Verdict) -> Verdict:
-    return replace(verdict, outcome=NOT_TESTED, found=f"the smoke scale is too small to judge by; {verdict.found}")
+def _below(kind: type[Experiment]) -> tuple[str, ...]:
+    """Return the scales that are too small for verdicts."""
+    return SCALES[: SCALES.index(kind.judged_from)]
+
+
+def _not_judged(verdict: Verdict, small: Mapping[str, str]) -> Verdict:
+    """Return a verdict as it stands, or of too small an experiment only which way it points, if that much."""
+    scale = next((small[name] for name in verdict.experiment.split(", ") if name in small), "")
+    if not scale or verdict.outcome in (NOT_TESTED, VACUOUS):
+        return verdict
+    if scale == SCALES[0] or (math.isnan(verdict.least) and math.isnan(verdict.most)):
+        outcome, why = NOT_TESTED, f"the {scale} scale is too small to judge by"
+    else:
+        outcome, why = DIRECTION, f"points {'as claimed' if verdict.points_as_claimed else 'the other way'}"
+    return replace(verdict, outcome=outcome, found=f"{why}; {verdict.found}")

@@ -172,7 +172,8 @@ def _write_row(out, values):  # type: ignore[no-untyped-def]
         return lambda out, values: pack_row_above(values, out.thresholds, out.n_bits, out.array)
 
     def copy(out, values):  # type: ignore[no-untyped-def]
-        out.array[:] = values[: out.array.shape[0]]
+        for j in range(out.array.shape[0]):
+            out.array[j] = values[j]
 
     return copy
 

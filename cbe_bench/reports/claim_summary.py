@@ -4,9 +4,20 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from cbe_bench.core.claims import NOT_REPRODUCED, NOT_TESTED, OUTCOMES, REPRODUCED, VACUOUS, Verdict
+from cbe_bench.core.claims import (
+    DIRECTION,
+    INCONCLUSIVE,
+    NOT_REPRODUCED,
+    NOT_TESTED,
+    OUTCOMES,
+    REPRODUCED,
+    VACUOUS,
+    Verdict,
+)
 
-_DECIDES = (NOT_REPRODUCED, REPRODUCED, VACUOUS, NOT_TESTED)
+FAILING_FIRST = (NOT_REPRODUCED, INCONCLUSIVE, DIRECTION, NOT_TESTED, VACUOUS, REPRODUCED)
+"""The order in which claims are shown."""
+_DECIDES = (NOT_REPRODUCED, REPRODUCED, INCONCLUSIVE, DIRECTION, VACUOUS, NOT_TESTED)
 """Which outcome a claim has where it has several on data of equal weight: one failure is enough."""
 
 

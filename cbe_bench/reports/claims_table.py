@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from cbe_bench.core.cache import whole_file
-from cbe_bench.core.claims import OUTCOMES, Evidence, Verdict
+from cbe_bench.core.claims import INCONCLUSIVE, NOT_REPRODUCED, OUTCOMES, REPRODUCED, Evidence, Verdict
 from cbe_bench.core.errors import InputError, first_line
 from cbe_bench.core.report import save_table
 
@@ -51,10 +51,13 @@ def region(verdict: Verdict) -> str:
 
 
 def evidence_table(verdict: Verdict) -> pd.DataFrame:
-    """Return the evidence of a verdict as comparisons x code lengths; * marks what fails, ~ what does not count."""
+    """Return the evidence of a verdict as comparisons x code lengths.
+
+    A * marks what fails, a ? what is open, a ~ what does not count.
+    """
     found: dict[str, dict[str, str]] = {}
     for one in sorted(verdict.evidence, key=lambda one: one.n_bits):
-        mark = {True: "", False: " *", None: " ~"}[one.holds]
+        mark = {REPRODUCED: "", NOT_REPRODUCED: " *", INCONCLUSIVE: " ?"}.get(one.outcome, " ~")
         found.setdefault(one.subject, {})[f"{one.n_bits:,}"] = f"{_number(one.value)}{mark}"
     return pd.DataFrame([{"compared": subject, **cells} for subject, cells in found.items()]).fillna("")
 

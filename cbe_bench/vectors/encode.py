@@ -10,7 +10,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,56 +24,24 @@ from cbe_bench.core.resources import Resources
 from cbe_bench.data.features import Features
 from cbe_bench.data.formats import open_features
 from cbe_bench.data.view import METRICS
-from cbe_bench.encoders import Encoder, load_encoder, make_encoder
+from cbe_bench.encoders import Encoder, load_encoder
 from cbe_bench.encoders.base import N_TRAIN
 from cbe_bench.kernels.bits import code_bytes
 from cbe_bench.kernels.parallel import threads
 from cbe_bench.vectors.blocks import EncodeTask, Run, block_rows, run_here, save_block, saved_block
 from cbe_bench.vectors.code_file import write_code_file
 from cbe_bench.vectors.ids import open_ids
+from cbe_bench.vectors.options import EncodeOptions
 from cbe_bench.vectors.rows import sample
 
+_JOB = "job.json"
+"""What was asked for, in the folder of what is done so far."""
 RowsDone = Callable[[int, int, int], None]
 """Takes how many rows are done, how many there are, and how many were done by an earlier call."""
 Foreseen = Callable[[float, int], None]
 """Takes the seconds that the rest of the rows will take, and the bytes of all codes; called once, soon."""
 _BLOCKS_TIMED = 3
 """Blocks, after the first, that the time of the others is judged by."""
-
-
-@dataclass(frozen=True)
-class EncodeOptions:
-    """What decides the codes of a file.
-
-    Attributes
-    ----------
-    method : str
-        The method; see `cbe-bench methods`.
-    n_bits : int or None
-        Code length; None means as many bits as there are dimensions.
-    metric : {"cosine", "l2", "ip"}
-        What vectors are compared by; with "cosine" they are scaled to unit length first.
-    center : bool
-        Encode vectors less the mean of the sampled rows.
-    n_train : int
-        Rows sampled from the whole file to train on.
-    seed : int
-        Decides every random draw.
-    params : dict
-        Other parameters of the method.
-    """
-
-    method: str = "cbe-opt"
-    n_bits: int | None = None
-    metric: str = "cosine"
-    center: bool = True
-    n_train: int = N_TRAIN
-    seed: int = 0
-    params: dict[str, Any] = field(default_factory=dict)
-
-    def encoder(self) -> Encoder:
-        """Return the encoder, not fitted."""
-        return make_encoder(self.method, n_bits=self.n_bits, center=self.center, random_state=self.seed, **self.params)
 
 
 @dataclass(frozen=True)
@@ -141,22 +109,25 @@ def encode_file(
     options = EncodeOptions(method, n_bits, metric, center, n_train, seed, dict(params or {}))
     if metric not in METRICS:
         raise InputError(f"metric {metric!r}: {did_you_mean(metric, METRICS)}")
-    _check_output(out, overwrite)
+    folder = out.with_name(out.name + ".partial")
+    if not folder.exists():
+        _check_output(out, overwrite)
     with threads(resources.threads), open_features(path, part=dataset) as features:
         options.encoder().check_params(features.n_features)
         known_ids = open_ids(ids, features.n_rows)
-        folder = out.with_name(out.name + ".partial")
         try:
             with exclusive(folder, message):
-                _check_output(out, overwrite)
-                partial = _Partial(folder, features, options, dataset, ids, overwrite)
+                partial = _Partial(folder, features, options, dataset, ids)
+                if not partial.resumes:  # otherwise the file may be there: the last thing before a call was killed
+                    _check_output(out, overwrite)
+                    partial.begin(overwrite)
                 summary = partial.encode(resources, run, message, rows_done, foreseen)
                 partial.finish(out, known_ids, summary)
+                partial.remove()
         except InputError:
             if not any(folder.glob("*/*.npz")):  # nothing to resume
                 shutil.rmtree(folder, ignore_errors=True)
             raise
-    shutil.rmtree(folder, ignore_errors=True)
     return summary
 
 
@@ -177,12 +148,17 @@ class _Partial:
         options: EncodeOptions,
         dataset: str | None,
         ids: str | Path | None,
-        overwrite: bool,
     ) -> None:
         self._folder, self._features, self._options, self._dataset = folder, features, options, dataset
         self._size = block_rows(features.n_features)
         self._numbers = range(-(-features.n_rows // self._size))
-        self._begin(self._identity(ids), overwrite)
+        self._wanted = json.loads(json.dumps(self._identity(ids)))
+        try:
+            self._found = json.loads((folder / _JOB).read_text())
+        except (OSError, ValueError):
+            self._found = None
+        self.resumes = self._found == self._wanted
+        """Whether an earlier call with the same parameters was interrupted."""
 
     def _identity(self, ids: str | Path | None) -> dict[str, Any]:
         """Return what must be the same for a later call to resume."""
@@ -190,20 +166,24 @@ class _Partial:
         source = [self._features.source, status.st_size, status.st_mtime_ns, self._dataset]
         return {"cbe-bench": __version__, "source": source, "ids": str(ids), **asdict(self._options)}
 
-    def _begin(self, identity: dict[str, Any], overwrite: bool) -> None:
-        job = self._folder / "job.json"
-        try:
-            found = json.loads(job.read_text())
-        except (OSError, ValueError):
-            found = None
-        wanted = json.loads(json.dumps(identity))
-        if found != wanted:
-            if found is not None and not overwrite:
-                changed = next((key for key in wanted if found.get(key) != wanted[key]), "its version")
-                raise InputError(f"{self._folder}: was begun with another {changed}; --force starts over")
-            for old in self._folder.iterdir():
-                shutil.rmtree(old) if old.is_dir() else old.unlink()
-            job.write_text(json.dumps(wanted))
+    def begin(self, overwrite: bool) -> None:
+        """Start with an empty folder; what was begun with other parameters is removed only if asked for."""
+        found, wanted = self._found, self._wanted
+        if found is not None and not overwrite:
+            changed = next((key for key in wanted if found.get(key) != wanted[key]), "its version")
+            raise InputError(f"{self._folder}: was begun with another {changed}; --force starts over")
+        for old in self._folder.iterdir():
+            shutil.rmtree(old) if old.is_dir() else old.unlink()
+        (self._folder / _JOB).write_text(json.dumps(wanted))
+
+    def remove(self) -> None:
+        """Remove the folder; what was asked for last, so that a call that is killed here can be resumed too."""
+        for path in self._folder.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name != _JOB:
+                path.unlink()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _block(self, number: int) -> Path:
         return self._folder / f"{number // 1000:06d}" / f"{number:09d}.npz"

@@ -51,7 +51,7 @@ def strings(rng: Generator, attributes: dict[str, str]) -> dict[str, Any]:
 def change_hdf5(file: Any, rng: Generator, keys: list[str]) -> None:
     """Replace a dataset by something else of its name, or an attribute by something else."""
     key, way = pick(rng, keys), int(rng.integers(9))
-    if way <= 1 and isinstance(file.get(key), h5py.Dataset):
+    if way <= 1 and isinstance(file.get(key), h5py.Dataset) and file[key].dtype.kind != "S":
         values = file[key][()].astype(np.int64)
         values.flat[int(rng.integers(values.size))] = pick(rng, NUMBERS)
         del file[key]

@@ -1,5 +1,6 @@
 """The kinds of files that `fuzz.py` damages: how a small one is written, how its structure is changed, its use."""
 
+import contextlib
 import gzip
 import io
 import json
@@ -10,12 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import h5py
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from fuzzing import texts
 from fuzzing.draw import DIMS, DTYPES, NUMBERS, ROWS, change_arrays, change_bytes, change_text, matrix, odd_array, pick
-from fuzzing.hdf5 import write_ann, write_h5, write_sparse_h5
+from fuzzing.hdf5 import change_hdf5, write_ann, write_h5, write_sparse_h5
 from numpy.random import Generator
 from scipy import sparse
 
@@ -224,6 +226,40 @@ def use_encoder(path: Path) -> None:
     encoder.encode(np.random.default_rng(1).standard_normal((7, 16)).astype(np.float32))
 
 
+def write_codes(path: Path, rng: Generator, change: bool) -> None:
+    """Write a file of codes; change its datasets, attributes or encoder, mostly with checksums that fit again."""
+    from cbe_bench.encoders import make_encoder
+    from cbe_bench.vectors.code_file import _digest, write_code_file
+
+    X = np.random.default_rng(0).standard_normal((ROWS, 16)).astype(np.float32)
+    encoder = make_encoder(pick(rng, ["cbe-rand", "cbe-opt", "lsh", "hd3"]), n_bits=24, random_state=0).fit(X)
+    ids = pick(rng, [None, np.arange(ROWS), np.array([b"a%d" % i for i in range(ROWS)])])
+    write_code_file(path, [(encoder.encode(X), np.arange(ROWS))], ROWS, encoder, "cosine", ids, {"source": "x"})
+    if not change:
+        return
+    with h5py.File(path, "r+") as file:
+        members = [f"encoder/{name}" for name in file["encoder"]]
+        if rng.random() < 0.3:
+            name = pick(rng, ["n_bits", "n_features", "block_rows", "version", "metric", "format"])
+            file.attrs[name] = pick(rng, [*NUMBERS, np.bytes_("l2"), 1.5, [24, 24]])
+        else:
+            change_hdf5(file, rng, ["codes", "ids", "checksums", "provenance", "encoder", *members])
+        if rng.random() < 0.7:
+            with contextlib.suppress(Exception):  # not of everything that stands there now
+                stored = [file[name][:ROWS] for name in ("codes", "ids", "rows") if name in file]
+                file["checksums"][:] = np.frombuffer(_digest(stored), np.uint8)[None]
+
+
+def use_codes(path: Path) -> None:
+    """Search a file of codes in every way, and look at what it says of itself."""
+    from cbe_bench.vectors.index import CodeIndex
+
+    queries = np.random.default_rng(1).standard_normal((2, 16)).astype(np.float32)
+    with CodeIndex.open(path) as index:
+        for asymmetric in (False, True):
+            index.search(queries, 3, asymmetric=asymmetric)
+
+
 KINDS = {
     "npy": Kind(".npy", write_npy, use_features),
     "npz": Kind(".npz", write_npz, use_features),
@@ -237,6 +273,7 @@ KINDS = {
     "fbin": Kind(".fbin", write_fbin, use_features),
     "csv": Kind(".csv", write_csv, use_features),
     "archive": Kind(".archive", write_archive, use_archive),
+    "codes": Kind(".h5", write_codes, use_codes),
     "encoder": Kind(".npz", write_encoder, use_encoder),
     "config": Kind(".yaml", texts.write_config, texts.use_config, names_itself=False),
     "set": Kind(".txt", texts.write_override, texts.use_override, names_itself=False),

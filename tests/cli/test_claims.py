@@ -125,8 +125,8 @@ def test_compare_finds_no_change_with_itself_and_one_that_was_made(results, tmp_
 
 def test_one_claim_is_told_whole_and_formats_agree(results):
     told = invoke("claims", results, "f-bits-lsh").stdout
-    assert "rule: cbe-rand is within 1.5 points" in told
-    decided = Evidence("cbe-rand - lsh", 64, 0.5, 0.25, 0.75, False)
+    assert "rule: cbe-rand - lsh within 1.5 points" in told
+    decided = Evidence("cbe-rand - lsh", 64, 0.5, 0.25, 0.75, NOT_REPRODUCED)
     failing = replace(a_verdict(NOT_REPRODUCED), evidence=(decided,), least=1.0)
     assert failing.decisive is decided and evidence_table(failing).to_dict("records") == [
         {"compared": "cbe-rand - lsh", "64": "0.5 *"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
-POINTS = {"run": 8, "make": 8, "make-synthetic": 6, "reproduce": 3}
+POINTS = {"run": 8, "make": 8, "make-synthetic": 6, "encode": 8, "reproduce": 3}
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from cbe_bench.core.cache import whole_file
 from cbe_bench.core.errors import InputError
+from cbe_bench.core.locks import CAN_CLAIM
 from cbe_bench.core.results import (
     Description,
     Row,
@@ -190,6 +191,26 @@ def test_whole_file_appears_whole_or_not_at_all(tmp_path):
         assert not path.exists()
     assert path.read_text() == "whole"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(not CAN_CLAIM, reason="files cannot be claimed on this system")
+def test_what_a_killed_process_left_is_removed_and_what_is_being_written_is_not(tmp_path):
+    left, path = tmp_path / ".cbe-bench-0123.txt", tmp_path / "x.txt"
+    left.write_text("half")
+    with whole_file(path) as mine:
+        mine.write_text("mine")
+        with whole_file(path) as other:
+            assert sorted(tmp_path.iterdir()) == sorted([mine, other])
+            other.write_text("other")
+    assert path.read_text() == "mine"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_whole_files_have_the_permissions_of_new_files(tmp_path):
+    with whole_file(tmp_path / "x.txt") as temporary:
+        temporary.write_text("")
+    (tmp_path / "y.txt").write_text("")
+    assert (tmp_path / "x.txt").stat().st_mode == (tmp_path / "y.txt").stat().st_mode
 
 
 @given(st.text())

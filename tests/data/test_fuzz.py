@@ -24,6 +24,7 @@ CASES = {
     **dict.fromkeys(("npy", "npz", "sparse-npz", "h5", "ann", "sparse-h5", "parquet", "csv"), 30),
     **dict.fromkeys(("fvecs", "bvecs", "fbin"), 10),
     "archive": 30,
+    "codes": 20,
     **dict.fromkeys(("config", "set", "claims", "cache"), 25),
     "results": 12,
 }

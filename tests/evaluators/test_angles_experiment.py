@@ -246,7 +246,7 @@ def test_our_configuration_is_valid(scale):
     config = load_config(CONFIG, scale)
     assert config.name == "angles"
     assert not set(config.dims) & set(config.flat_dims)
-    assert AnglesExperiment.judged_at_smoke
+    assert AnglesExperiment.judged_from == "smoke"
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,7 @@ class CoinExperiment(Experiment):
     config_class = CoinConfig
     row_classes = (CoinRow,)
     claims = (CLAIM,)
+    judged_from = "quick"
 
     @property
     def headline(self):
@@ -175,8 +176,8 @@ def test_results_of_the_smoke_scale_judge_nothing_unless_a_kind_says_so(plugin, 
     config = load_config(plugin, "smoke")
     with opened(config, Resources(), Silent()) as experiment:
         results = run_experiment(experiment, job_of(experiment, "smoke", tmp_path, "x"), Silent()).results
-    for suffices, outcome in ((False, "not tested"), (True, "reproduced")):
-        monkeypatch.setattr(experiment_kinds()["coins"], "judged_at_smoke", suffices)
+    for least, outcome in (("quick", "not tested"), ("smoke", "reproduced")):
+        monkeypatch.setattr(experiment_kinds()["coins"], "judged_from", least)
         assert [one.outcome for one in judge([results]) if one.claim == "C-mean"] == [outcome]
 
 

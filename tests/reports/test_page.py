@@ -25,13 +25,13 @@ from cbe_bench.evaluators.base import Experiment, judge, load_experiment, load_e
 from cbe_bench.evaluators.retrieval.rows import EqualTimeRow, RetrievalRow
 from cbe_bench.evaluators.timing.rows import TimingRow
 from cbe_bench.reports.advice import choices, summaries
-from cbe_bench.reports.claim_summary import counts, summarise
+from cbe_bench.reports.claim_summary import FAILING_FIRST, counts, summarise
 from cbe_bench.reports.errata import ERRATA
 from cbe_bench.reports.families import families_table
 from cbe_bench.reports.page import PAPER, write_page
 from cbe_bench.reports.page.explorer import explorer_data
 from cbe_bench.reports.page.grid import grid_of
-from cbe_bench.reports.page.scorecard import ORDER, interval_bar
+from cbe_bench.reports.page.scorecard import interval_bar
 from cbe_bench.reports.page.text import duration, math
 from cbe_bench.reports.readme import updated, write_readme
 
@@ -277,7 +277,7 @@ def test_every_verdict_is_on_the_page_and_in_its_twin(results):
     outcomes = re.findall(r'data-outcome="([a-z ]+)" id=', text)
     claims = summarise(verdicts)
     assert Counter(outcomes) == Counter(claim.outcome for claim in claims)
-    assert outcomes == sorted(outcomes, key=ORDER.index), "failing claims come first"
+    assert outcomes == sorted(outcomes, key=FAILING_FIRST.index), "failing claims come first"
     for word, count in counts(claims).items():
         assert re.search(rf"\b{count}\s+{word}", document.texts["claims"])
         assert re.search(rf"\b{count} (is|are) {word}", document.texts["findings"])

@@ -74,7 +74,7 @@ class AnglesExperiment(Experiment):
     config_class = AnglesConfig
     row_classes = (SimulationRow, FeaturesRow)
     claims = CLAIMS
-    judged_at_smoke: ClassVar[bool] = True
+    judged_from: ClassVar[str] = "smoke"
     config: AnglesConfig
 
     @property

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.progress import Progress
+from cbe_bench.core.query_values import pack_queries
 from cbe_bench.data.features import Features, Matrix
 from cbe_bench.data.splits import PROTOCOLS, ClassSplit, Split, make_class_split
 from cbe_bench.data.view import DatasetView
@@ -223,6 +224,7 @@ class ClassificationEvaluator:
             "cost": self._costs[best],
             "validation_accuracies": tuple(validation.round(9).tolist()),
             "test_accuracies": tuple(test.round(9).tolist()),
+            "query_accuracy": pack_queries(correct[self._split.is_test, best]),
         }
 
 

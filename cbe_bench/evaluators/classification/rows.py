@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from cbe_bench.core.query_values import QueryValues
 from cbe_bench.core.results import Row, Spec
 
 ORIGINAL = "original"
@@ -58,7 +59,10 @@ class ClassificationRow(ClassificationSpec, Row):
     validation_accuracies: tuple[float, ...] = ()
     """Accuracy on the validation rows at every C."""
     test_accuracies: tuple[float, ...] = ()
+    query_accuracy: QueryValues = ""
+    """Of each test row 1 if it was classified right, 0 if not, at that C."""
     accuracy_symmetric: float = math.nan
     cost_symmetric: float = math.nan
     validation_accuracies_symmetric: tuple[float, ...] = ()
     test_accuracies_symmetric: tuple[float, ...] = ()
+    query_accuracy_symmetric: QueryValues = ""

@@ -1,287 +1,171 @@
-"""Claims of Figures 1 to 3: recall at equal time and at equal code length, speed, and deviation over seeds."""
+"""Claims of Figures 1 to 3: recall at equal time and at equal code length, and its deviation over seeds."""
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
+from scipy.stats import chi2
 
-from cbe_bench.core.claims import Claim, Estimate, Evidence, Part, Verdict
+from cbe_bench.core.claims import Claim, Estimate, Evidence, Verdict, outcome_of_interval
 from cbe_bench.core.results import Results
-from cbe_bench.evaluators.retrieval.differences import (
+from cbe_bench.core.statistics import LEVEL
+from cbe_bench.evaluators.comparisons import (
+    NO_BOUND,
+    SATURATED,
+    Comparison,
+    every,
+    judged_on,
+    overall,
+)
+from cbe_bench.evaluators.retrieval.at_equal_time import compare_at_equal_time
+from cbe_bench.evaluators.retrieval.comparisons import (
     FEWEST,
-    LEVEL,
-    Difference,
-    at_least,
-    better,
     code_lengths,
-    difference_of,
-    differences,
+    compare,
     done_rows,
     figures_1_to_3,
-    least,
-    points,
+    query_points,
     source_of,
-    times_of,
 )
 
 LARGE = 5.0
 """Points that make a large margin."""
 ALIKE = 1.5
 """Points within which two methods are almost identical."""
-FASTER = 2.0
-"""The paper: two to three times as fast as bilinear codes; more is no objection."""
-HUNDREDS = 100.0
 LARGEST_STD = 1.0
+MISSING = "no experiment at equal time and equal code length was run (configs/cifar10.yaml, configs/flickr.yaml, ...)"
+CURVE = "points of the mean of recall over depths"
+DECIDES = f"rivals above {SATURATED:g} points are saturated and do not count"
 _METHODS = ("cbe-rand", "cbe-opt", "bilinear-rand", "bilinear-opt", "lsh")
 """The methods of Figures 1 to 3."""
-_RIVALS = ("lsh", "bilinear-rand", "bilinear-opt")
+_RIVALS = {"lsh": "lsh", "bilinear-rand": "bil-rand", "bilinear-opt": "bil-opt"}
+"""Those that circulant codes are compared with, and how claims abbreviate them."""
+_EVERY = f"at every k from d/{FEWEST} on, as in the paper, intervals holding at once"
 
 
-def equal_time(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
-    """Judge F-time: cbe-rand at each code length against what others reach in its time.
+def _in_equal_time(own: str, rival: str) -> Claim:
+    """Return the claim that a method finds more than another in the same time."""
+    trained = own == "cbe-opt"
+    return Claim(
+        id="F-time-opt" if trained else f"F-time-rand-{_RIVALS[rival]}",
+        order=40.4 if trained else 40 + list(_RIVALS).index(rival) / 10,
+        statement=f"In equal time {own} finds {'much ' if trained else ''}more than {rival}.",
+        where="Figures 1 to 3, top; Section 7.2",
+        rule=f"{own} - {rival} > 0, the rival with the code length that it computes in the time of {own}; {_EVERY}; "
+        f"{DECIDES}",
+        measure=f"{own} - {rival} in equal time, {CURVE}",
+        region=(0.0, NO_BOUND),
+        missing=MISSING,
+        judge=judged_on(
+            figures_1_to_3,
+            lambda claim, one: every(claim, compare_at_equal_time(one, own, rival), source_of(one)),
+        ),
+    )
+
+
+def _by_a_large_margin(claim: Claim, results: Results) -> list[Verdict]:
+    pairs = [("cbe-rand", rival) for rival in _RIVALS] + [("cbe-opt", "bilinear-opt")]
+    found = [one for own, rival in pairs for one in compare_at_equal_time(results, own, rival)]
+    return every(claim, found, source_of(results))
+
+
+def _like_lsh(claim: Claim, results: Results) -> list[Verdict]:
+    return every(claim, compare(done_rows(results), "cbe-rand", "lsh", code_lengths(results)), source_of(results))
+
+
+def _above_bilinear(suffix: str) -> Claim:
+    own, rival = f"cbe-{suffix}", f"bilinear-{suffix}"
+
+    def judge(claim: Claim, results: Results) -> list[Verdict]:
+        found: list[Comparison] = compare(done_rows(results), own, rival, code_lengths(results))
+        return overall(claim, found, source_of(results))
+
+    return Claim(
+        id=f"F-bits-bil-{suffix}",
+        order=42 if suffix == "rand" else 42.1,
+        statement=f"With equal bits {own} finds more than {rival}.",
+        where="Figures 1 to 3, bottom; Section 7.2",
+        rule=f"{own} - {rival} > 0, the mean over k from d/{FEWEST} on; {DECIDES}",
+        measure=f"{own} - {rival}, {CURVE}",
+        region=(0.0, NO_BOUND),
+        missing=MISSING,
+        judge=judged_on(figures_1_to_3, judge),
+    )
+
+
+def deviation_over_seeds(claim: Claim, results: Results) -> list[Verdict]:
+    """Judge F-std: the standard deviation of recall over seeds, pooled over methods and code lengths.
 
     Parameters
     ----------
     claim : Claim
         What is judged.
-    results : sequence of Results
-        The rows of each experiment.
+    results : Results
+        The rows of one experiment.
 
     Returns
     -------
     list of Verdict
-        Empty if no rows measure it.
+        Empty without several seeds.
     """
-    return [found for one in figures_1_to_3(results) if (found := _equal_time(claim, one))]
-
-
-def _equal_time(claim: Claim, results: Results) -> Verdict | None:
-    found = {rival: _at_equal_time(results, rival) for rival in _RIVALS}
-    parts = [at_least(mine, LARGE, f"cbe-rand against {rival} in its time") for rival, mine in found.items()]
-    every = [one for mine in found.values() for one in mine]
-    beyond = [one for rival in _RIVALS for one in _at_equal_time(results, rival, shorter=True)]
-    if beyond:
-        worst = min(beyond, key=lambda one: one.mean)
-        parts.append(Part(True, f"with codes shorter than the paper's, which does not decide, least {worst}"))
-    return claim.conclude(parts, source_of(results), least(every, LARGE)) if every else None
-
-
-def _at_equal_time(results: Results, rival: str, *, shorter: bool = False) -> list[Difference]:
-    """Return how far cbe-rand is ahead at each of its code lengths."""
     rows = done_rows(results)
-    found = []
-    for time in sorted(times_of(results, shorter=shorter), key=lambda row: row.target_bits):
-        if time.label == rival:
-            own, other = points(rows, "cbe-rand", time.target_bits), points(rows, rival, time.n_bits)
-            name = f"{rival} with {time.n_bits:,} bits"
-            found.append(difference_of(own, other, "cbe-rand", name, time.target_bits))
-    return [one for one in found if one]
+    found = {
+        (label, k): means
+        for label in _METHODS
+        for k in code_lengths(results)
+        if len(means := [one.mean() for one in query_points(rows, label, k).values()]) > 1
+    }
+    if not found:
+        return []
+    freedom = min(map(len, found.values())) - 1  # curves share their seeds: no more is known of their deviation
+    pooled = math.sqrt(float(np.mean([np.var(means, ddof=1) for means in found.values()])))
+    low, high = (pooled * math.sqrt(freedom / chi2.ppf(q, freedom)) for q in ((1 + LEVEL) / 2, (1 - LEVEL) / 2))
+    estimate = Estimate(pooled, low, high)
+    outcome = outcome_of_interval(estimate, claim.region)
+    evidence = [Evidence(f"pooled over {len(found)} curves", 0, *estimate, outcome)]
+    for (label, k), means in found.items():
+        std = float(np.std(means, ddof=1))
+        evidence.append(Evidence(label, k, std, std, std, ""))
+    return [claim.decide(evidence, source_of(results))]
 
-
-def like_lsh(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
-    """Judge F-bits-lsh: cbe-rand and lsh at equal code length.
-
-    Parameters
-    ----------
-    claim : Claim
-        What is judged.
-    results : sequence of Results
-        The rows of each experiment.
-
-    Returns
-    -------
-    list of Verdict
-        Empty if no rows measure it.
-    """
-    verdicts = []
-    for one in figures_1_to_3(results):
-        found = differences(done_rows(one), "cbe-rand", "lsh", code_lengths(one))
-        if found:
-            worst = max(found, key=lambda difference: abs(difference.mean))
-            evidence = tuple(difference.evidence(-ALIKE, ALIKE) for difference in found)
-            part = Part(abs(worst.mean) <= ALIKE, f"largest difference of {len(found)}: {worst}", evidence)
-            verdicts.append(claim.conclude([part], source_of(one), worst.estimate))
-    return verdicts
-
-
-def above_bilinear(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
-    """Judge F-bits-bil: random against random and trained against trained, in recall and in time.
-
-    Parameters
-    ----------
-    claim : Claim
-        What is judged.
-    results : sequence of Results
-        The rows of each experiment.
-
-    Returns
-    -------
-    list of Verdict
-        Empty if no rows measure it.
-    """
-    return [found for one in figures_1_to_3(results) if (found := _above_bilinear(claim, one))]
-
-
-def _above_bilinear(claim: Claim, results: Results) -> Verdict | None:
-    rows, lengths = done_rows(results), code_lengths(results)
-    parts, every = [], []
-    for suffix in ("rand", "opt"):
-        own, other = f"cbe-{suffix}", f"bilinear-{suffix}"
-        found = differences(rows, own, other, lengths)
-        every += found
-        ratios = _time_ratios(results, own, other)
-        name = f"time of {other} / {own}"
-        text = f"{name}: {_listed(ratios) if ratios else 'no times'}"
-        parts += [
-            better(found, f"{own} against {other}"),
-            Part(min(ratios.values()) >= FASTER if ratios else None, text, _evidence(name, ratios, FASTER)),
-        ]
-    return claim.conclude(parts, source_of(results), least(every)) if every else None
-
-
-def _time_ratios(results: Results, own: str, other: str) -> dict[int, float]:
-    """Return, for each code length, the encode time of another method over that of one's own."""
-    ratio = {(row.label, row.target_bits): row.time_ratio_at_equal_bits for row in times_of(results)}
-    found = {k: ratio[other, k] / ratio.get((own, k), np.nan) for label, k in sorted(ratio) if label == other}
-    return {k: value for k, value in found.items() if np.isfinite(value)}
-
-
-def _listed(ratios: dict[int, float]) -> str:
-    return ", ".join(f"{ratio:.3g} at {k:,}" for k, ratio in ratios.items()) + " bits"
-
-
-def _evidence(name: str, ratios: dict[int, float], least: float) -> tuple[Evidence, ...]:
-    return tuple(Evidence(name, k, ratio, ratio, ratio, ratio >= least) for k, ratio in ratios.items())
-
-
-def faster_than_lsh(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
-    """Judge F-speed-lsh: the encode time of a full projection over that of cbe-rand.
-
-    Parameters
-    ----------
-    claim : Claim
-        What is judged.
-    results : sequence of Results
-        The rows of each experiment.
-
-    Returns
-    -------
-    list of Verdict
-        Empty if no rows measure it.
-    """
-    verdicts = []
-    for one in figures_1_to_3(results):
-        ratios = _time_ratios(one, "cbe-rand", "lsh")
-        if ratios:
-            smallest, largest = min(ratios.values()), max(ratios.values())
-            evidence = _evidence("time of lsh / cbe-rand", ratios, HUNDREDS)
-            part = Part(smallest >= HUNDREDS, f"time of lsh / cbe-rand, batches of 64: {_listed(ratios)}", evidence)
-            verdicts.append(claim.conclude([part], source_of(one), Estimate(smallest, smallest, largest)))
-    return verdicts
-
-
-def deviation_over_seeds(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
-    """Judge F-std: the standard deviation of recall over seeds, at any depth.
-
-    Parameters
-    ----------
-    claim : Claim
-        What is judged.
-    results : sequence of Results
-        The rows of each experiment.
-
-    Returns
-    -------
-    list of Verdict
-        Empty if no rows measure it.
-    """
-    verdicts = []
-    for one in figures_1_to_3(results):
-        found = _deviations(one)
-        if found:
-            (label, n_bits), largest = max(found.items(), key=lambda item: item[1])
-            text = f"largest of {len(found)} curves: {largest:.2f} points, {label} at {n_bits:,} bits"
-            evidence = tuple(
-                Evidence(name, k, std, std, std, std <= LARGEST_STD) for (name, k), std in sorted(found.items())
-            )
-            median = np.median(list(found.values()))
-            part = Part(largest <= LARGEST_STD, f"{text}; median {median:.2f}", evidence)
-            verdicts.append(claim.conclude([part], source_of(one), Estimate(largest, min(found.values()), largest)))
-    return verdicts
-
-
-def _deviations(results: Results) -> dict[tuple[str, int], float]:
-    """Return the largest standard deviation over seeds, at any depth, of each curve of the paper's methods."""
-    curves: dict[tuple[str, int], list[tuple[float, ...]]] = {}
-    for row in done_rows(results):
-        if row.label in _METHODS:
-            curves.setdefault((row.label, row.n_bits), []).append(row.recall)
-    return {key: 100 * float(np.std(some, axis=0, ddof=1).max()) for key, some in curves.items() if len(some) > 1}
-
-
-MISSING = "no experiment at equal time and equal code length was run (configs/flickr.yaml, configs/cifar10.yaml, ...)"
-_DECIDES = f"k from d/{FEWEST} on, as in the paper; means over seeds of recall@100 decide"
 
 CLAIMS = (
+    *(_in_equal_time("cbe-rand", rival) for rival in _RIVALS),
+    _in_equal_time("cbe-opt", "bilinear-opt"),
     Claim(
-        id="F-time",
-        order=40,
-        statement="In equal time circulant codes, even random ones, find far more than LSH and bilinear codes.",
+        id="F-time-margin",
+        order=40.5,
+        statement="In equal time circulant codes lead by a large margin.",
         where="Figures 1 to 3, top; Section 7.2",
-        rule=f"at every k, cbe-rand is at least {LARGE:g} points above lsh, bilinear-rand and bilinear-opt, each with "
-        "the code length it reaches in the time of cbe-rand, wherever these have as many points of headroom; "
-        f"{_DECIDES}",
-        measure="least margin, points of recall@100",
-        region=(LARGE, math.nan),
+        rule=f"cbe-rand - lsh, - bilinear-rand and - bilinear-opt, and cbe-opt - bilinear-opt, > {LARGE:g} points "
+        f"in equal time, {_EVERY}; {DECIDES}",
+        measure=f"least difference in equal time, {CURVE}",
+        region=(LARGE, NO_BOUND),
         missing=MISSING,
-        judge=equal_time,
+        judge=judged_on(figures_1_to_3, _by_a_large_margin),
     ),
     Claim(
         id="F-bits-lsh",
         order=41,
         statement="With equal bits cbe-rand is almost identical to LSH.",
         where="Figures 1 to 3, bottom; Section 7.2",
-        rule=f"cbe-rand is within {ALIKE:g} points of lsh at every k; {_DECIDES}",
-        measure="largest difference cbe-rand - lsh, points of recall@100",
+        rule=f"cbe-rand - lsh within {ALIKE:g} points, {_EVERY}; {DECIDES}",
+        measure=f"largest difference cbe-rand - lsh, {CURVE}",
         region=(-ALIKE, ALIKE),
         missing=MISSING,
-        judge=like_lsh,
+        judge=judged_on(figures_1_to_3, _like_lsh),
     ),
-    Claim(
-        id="F-bits-bil",
-        order=42,
-        statement="With equal bits circulant codes find more than bilinear ones, random or trained, 2-3 times as fast.",
-        where="Figures 1 to 3, bottom; Section 7.2",
-        rule=f"cbe-rand against bilinear-rand and cbe-opt against bilinear-opt: at no k behind by more than {LEVEL:g} "
-        "points, at half or more of those with headroom ahead by more; and at every k bilinear takes at least "
-        f"{FASTER:g} times as long; {_DECIDES}",
-        measure="least margin, points of recall@100",
-        region=(-LEVEL, math.nan),
-        missing=MISSING,
-        judge=above_bilinear,
-    ),
-    Claim(
-        id="F-speed-lsh",
-        order=43,
-        statement="Circulant codes are computed hundreds of times as fast as those of LSH.",
-        where="Figures 1 to 3; Section 7.2",
-        rule=f"at every k from d/{FEWEST} on, as in the paper, encoding takes lsh at least {HUNDREDS:g} times as long "
-        "as cbe-rand",
-        measure="least time of lsh / cbe-rand",
-        region=(HUNDREDS, math.nan),
-        missing=MISSING,
-        judge=faster_than_lsh,
-    ),
+    _above_bilinear("rand"),
+    _above_bilinear("opt"),
     Claim(
         id="F-std",
         order=45,
         statement="The standard deviation of recall is within 1%.",
         where="Figures 1 to 3",
-        rule="for each method of the figures, at every code length and every depth up to 100, the standard deviation "
-        f"over seeds is at most {LARGEST_STD:g} point",
-        measure="largest standard deviation, points of recall",
-        region=(math.nan, LARGEST_STD),
+        rule="the standard deviation over seeds, each with a split and draws of its own, pooled over the methods "
+        f"of the figures and k, < {LARGEST_STD:g} point",
+        measure=f"pooled standard deviation, {CURVE}",
+        region=(NO_BOUND, LARGEST_STD),
         missing=MISSING,
-        judge=deviation_over_seeds,
+        judge=judged_on(figures_1_to_3, deviation_over_seeds),
     ),
 )

@@ -1,160 +1,183 @@
 """Claims of Figures 4 and 5: methods for few dimensions, and the Hadamard family."""
 
-import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from cbe_bench.core.claims import Claim, Part, Verdict
+from cbe_bench.core.claims import Claim, Verdict
 from cbe_bench.core.results import Results
-from cbe_bench.evaluators.retrieval.claims_recall import ALIKE, LARGE
-from cbe_bench.evaluators.retrieval.differences import (
-    Difference,
-    at_least,
+from cbe_bench.evaluators.comparisons import (
+    NO_BOUND,
+    Comparison,
+    compared,
+    every,
+    judged_on,
+)
+from cbe_bench.evaluators.retrieval.claims_recall import ALIKE, CURVE, DECIDES, LARGE
+from cbe_bench.evaluators.retrieval.comparisons import (
     code_lengths,
-    difference_of,
-    differences,
+    compare,
     done_rows,
     experiments_on,
-    least,
-    points,
+    query_points,
     source_of,
 )
 from cbe_bench.evaluators.retrieval.rows import RetrievalRow
 
 EQUIVALENT = 1.0
-"""Points within which a method is equivalent to a better one."""
+"""Points that a method may be behind one that it is equivalent to."""
+COMPARABLE = 2.0
+"""Points within which the best method is comparable."""
 SHRUNK = 0.5
-"""Fraction of the lead at the shortest code that may be left at the longest."""
+"""Fraction of the lead at the shortest code that must not be left at the longest."""
 _FEW_DIMENSIONS = ("lsh", "bilinear-rand", "bilinear-opt", "cbe-rand", "sh", "sklsh", "aqbc")
 """The methods of Figure 4 but ITQ and cbe-opt."""
+_HADAMARD = ("fbe", "fjlt")
+"""The rivals of Figure 5; a sparsity or a number of blocks may follow in their labels."""
+_NO_ITQ = "no experiment with itq was run (configs/cifar10-2048.yaml, configs/flickr2048.yaml)"
+_NO_FBE = "no experiment with fbe or FJLT was run (configs/cifar10-fbe.yaml, configs/fbe.yaml)"
 
 
-def few_dimensions(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
-    """Judge F4-low: cbe-opt against methods that do not scale.
-
-    Parameters
-    ----------
-    claim : Claim
-        What is judged.
-    results : sequence of Results
-        The rows of each experiment.
-
-    Returns
-    -------
-    list of Verdict
-        Empty if no rows measure it.
-    """
-    verdicts = []
-    for one in experiments_on(results):
-        rows, lengths = done_rows(one), code_lengths(one)
-        others = [found for name in _FEW_DIMENSIONS for found in differences(rows, "cbe-opt", name, lengths)]
-        to_itq = differences(rows, "itq", "cbe-opt", lengths)
-        if to_itq and others:
-            parts = [_equivalent(others), _lead_shrinks(to_itq)]
-            verdicts.append(claim.conclude(parts, source_of(one), least(others)))
-    return verdicts
+def _figure_4(results: Sequence[Results]) -> list[Results]:
+    return [one for one in experiments_on(results) if {"itq", "cbe-opt"} <= _labels(done_rows(one))]
 
 
-def _equivalent(found: list[Difference]) -> Part:
-    worst = min(found, key=lambda one: one.mean)
-    return Part(worst.mean >= -EQUIVALENT, f"least {worst}", tuple(one.evidence(-EQUIVALENT) for one in found))
+def _figure_5(results: Sequence[Results]) -> list[Results]:
+    return [one for one in experiments_on(results) if _rivals(done_rows(one))]
 
 
-def _lead_shrinks(found: list[Difference]) -> Part:
-    first, last = found[0], found[-1]
+def _labels(rows: Iterable[RetrievalRow]) -> set[str]:
+    return {row.label for row in rows}
+
+
+def _rivals(rows: Iterable[RetrievalRow], family: str = "") -> list[str]:
+    """Return the labels of the Hadamard family, or of one method of it."""
+    wanted = (family,) if family else _HADAMARD
+    return [name for name in dict.fromkeys(row.label for row in rows) if name.split("-")[0] in wanted]
+
+
+def _equivalent(rival: str) -> Claim:
+    """Return the claim that cbe-opt is better than or equivalent to another method."""
+
+    def judge(claim: Claim, results: Results) -> list[Verdict]:
+        return every(claim, compare(done_rows(results), "cbe-opt", rival, code_lengths(results)), source_of(results))
+
+    return Claim(
+        id=f"F4-text-{rival}",
+        order=46 + _FEW_DIMENSIONS.index(rival) / 100,
+        statement=f"At d = 2,048 cbe-opt is better than or equivalent to {rival}.",
+        where="Section 7.2, Figure 4",
+        rule=f"cbe-opt - {rival} > {-EQUIVALENT:g} point at every k, intervals holding at once; {DECIDES}",
+        measure=f"least difference cbe-opt - {rival}, {CURVE}",
+        region=(-EQUIVALENT, NO_BOUND),
+        missing=_NO_ITQ,
+        judge=judged_on(_figure_4, judge),
+    )
+
+
+def _comparable(claim: Claim, results: Results) -> list[Verdict]:
+    """Judge F4-caption: every other method at the longest code."""
+    rows, longest = done_rows(results), code_lengths(results)[-1:]
+    others = [name for name in (*_FEW_DIMENSIONS, "itq") if name in _labels(rows)]
+    found = [one for name in others for one in compare(rows, name, "cbe-opt", longest)]
+    return every(claim, found, source_of(results))
+
+
+def _lead_shrinks(claim: Claim, results: Results) -> list[Verdict]:
+    """Judge F4-itq: the lead at the longest code less half of that at the shortest, query by query."""
+    found = compare(done_rows(results), "itq", "cbe-opt", code_lengths(results))
     if len(found) < 2:
-        return Part(None, f"the lead of itq at several code lengths; {first}")
-    most = max(EQUIVALENT, SHRUNK * first.mean)
-    evidence = (*(one.evidence(counts=False) for one in found[:-1]), last.evidence(most=most))
-    return Part(last.mean <= most, f"{first}; {last}", evidence)
+        return []
+    first, last = found[0], found[-1]
+    half = {seed: SHRUNK * values for seed, values in first.differences.items()}
+    name = f"lead of itq at {last.n_bits:,} bits less half of that at {first.n_bits:,}"
+    return every(claim, compared(last.differences, half, name, 0), source_of(results), also=found)
 
 
-def hadamard_family(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
-    """Judge F5-fbe: recall and speed against fbe and FJLT-p, of fbe with the better of its two distances.
+def _matches(family: str, name: str) -> Claim:
+    """Return the claim that cbe-rand is comparable to or better than one of the Hadamard family."""
 
-    Parameters
-    ----------
-    claim : Claim
-        What is judged.
-    results : sequence of Results
-        The rows of each experiment.
+    def judge(claim: Claim, results: Results) -> list[Verdict]:
+        rows = done_rows(results)
+        return every(claim, _against(rows, "cbe-rand", _rivals(rows, family), results), source_of(results))
 
-    Returns
-    -------
-    list of Verdict
-        Empty if no rows measure it.
-    """
-    verdicts = []
-    for one in experiments_on(results):
-        rows, lengths = done_rows(one), code_lengths(one)
-        rivals = [name for name in dict.fromkeys(row.label for row in rows) if name.split("-")[0] in ("fbe", "fjlt")]
-        if rivals:
-            trained = _against(rows, "cbe-opt", ["cbe-rand", *rivals], lengths)
-            parts = [
-                at_least(_against(rows, "cbe-rand", rivals, lengths), -ALIKE, "cbe-rand against fbe and fjlt"),
-                _faster(rows, rivals),
-                at_least(trained, LARGE, "cbe-opt against the others"),
-            ]
-            verdicts.append(claim.conclude(parts, source_of(one), least(trained)))
-    return verdicts
+    return Claim(
+        id=f"F5-recall-{family}",
+        order=47 + _HADAMARD.index(family) / 100,
+        statement=f"cbe-rand is comparable to or better than {name}.",
+        where="Figure 5; Section 7.2",
+        rule=f"cbe-rand - {family} > {-ALIKE:g} points at every k, fbe by the better of its distances, intervals "
+        f"holding at once; {DECIDES}",
+        measure=f"least difference cbe-rand - {family}, {CURVE}",
+        region=(-ALIKE, NO_BOUND),
+        missing=_NO_FBE,
+        judge=judged_on(_figure_5, judge),
+    )
 
 
-def _against(rows: list[RetrievalRow], own: str, others: Iterable[str], lengths: Iterable[int]) -> list[Difference]:
-    """Return how far a method is ahead of each other one at each code length, by the better of their distances."""
+def _best(claim: Claim, results: Results) -> list[Verdict]:
+    """Judge F5-best and F5-margin: cbe-opt against each other method of the figure."""
+    rows = done_rows(results)
+    return every(claim, _against(rows, "cbe-opt", ["cbe-rand", *_rivals(rows)], results), source_of(results))
+
+
+def _against(rows: list[RetrievalRow], own: str, others: Iterable[str], results: Results) -> list[Comparison]:
+    """Compare a method with others at each code length, by the better of their distances."""
     found = []
     for name in others:
-        for k in lengths:
-            by_distance = [points(rows, name, k, metric) for metric in ("recall", "recall_median")]
-            best = max(by_distance, key=lambda some: np.mean(list(some.values())) if some else -1.0)
-            found.append(difference_of(points(rows, own, k), best, own, name, k))
-    return [one for one in found if one]
-
-
-def _faster(rows: list[RetrievalRow], rivals: list[str]) -> Part:
-    """Judge that cbe-rand takes less time than each of its rivals, at the code lengths that were encoded."""
-    own, times = _encode_us(rows, "cbe-rand"), {name: _encode_us(rows, name) for name in rivals}
-    ratios = {(name, k): some[k] / own[k] for name, some in times.items() for k in some.keys() & own.keys()}
-    if not ratios:
-        return Part(None, "times of encoding the database")
-    (name, k), ratio = min(ratios.items(), key=lambda item: item[1])
-    return Part(ratio > 1, f"to encode the database takes at least {ratio:.2g} times as long ({name}, {k:,} bits)")
-
-
-def _encode_us(rows: list[RetrievalRow], label: str) -> dict[int, float]:
-    """Return the median time per vector, for each code length that was encoded."""
-    found: dict[int, list[float]] = {}
-    for row in rows:
-        if row.label == label and row.encode_us_per_vector > 0 and row.encoded_bits == row.n_bits:
-            found.setdefault(row.n_bits, []).append(row.encode_us_per_vector)
-    return {k: float(np.median(some)) for k, some in found.items()}
+        for k in code_lengths(results):
+            by_distance = [query_points(rows, name, k, metric) for metric in ("recall", "recall_median")]
+            best = max(by_distance, key=lambda some: np.mean([one.mean() for one in some.values()]) if some else -1.0)
+            found += compared(query_points(rows, own, k), best, f"{own} - {name}", k)
+    return found
 
 
 CLAIMS = (
+    *(_equivalent(rival) for rival in _FEW_DIMENSIONS),
     Claim(
-        id="F4-low",
-        order=46,
-        statement="At d = 2,048 cbe-opt is at least level with all methods but ITQ, whose lead shrinks with more bits.",
-        where="Figure 4; Section 7.2",
-        rule=f"at every k, cbe-opt is no more than {EQUIVALENT:g} point below any method of the figure but itq; the "
-        f"lead of itq at the longest code is at most {SHRUNK:g} of that at the shortest, or {EQUIVALENT:g} point; "
-        "means over seeds of recall@100 decide",
-        measure="least margin of cbe-opt over all but itq, points of recall@100",
-        region=(-EQUIVALENT, math.nan),
-        missing="no experiment with itq was run (configs/flickr2048.yaml, configs/cifar10-2048.yaml)",
-        judge=few_dimensions,
+        id="F4-caption",
+        order=46.2,
+        statement="At d = 2,048 the methods become comparable as the number of bits grows.",
+        where="Figure 4, caption",
+        rule=f"every other method - cbe-opt < {COMPARABLE:g} points at the longest code, intervals holding at once",
+        measure=f"largest lead over cbe-opt at the longest code, {CURVE}",
+        region=(NO_BOUND, COMPARABLE),
+        missing=_NO_ITQ,
+        judge=judged_on(_figure_4, _comparable),
     ),
     Claim(
-        id="F5-fbe",
-        order=47,
-        statement="cbe-rand matches or beats FBE and FJLT-p and is faster; cbe-opt is the best by a large margin.",
+        id="F4-itq",
+        order=46.3,
+        statement="The lead of ITQ over cbe-opt shrinks with more bits.",
+        where="Figure 4; Section 7.2",
+        rule=f"the lead at the longest code is less than {SHRUNK:g} of that at the shortest",
+        measure=f"lead at the longest code less half of that at the shortest, {CURVE}",
+        region=(NO_BOUND, 0.0),
+        missing=_NO_ITQ,
+        judge=judged_on(_figure_4, _lead_shrinks),
+    ),
+    _matches("fbe", "FBE"),
+    _matches("fjlt", "FJLT"),
+    Claim(
+        id="F5-best",
+        order=47.2,
+        statement="cbe-opt has the highest recall of the methods of Figure 5.",
         where="Figure 5; Section 7.2",
-        rule=f"at every k, cbe-rand is no more than {ALIKE:g} points below fbe (the better of its distances) and each "
-        f"fjlt-p, and encodes the database in less time; cbe-opt is at least {LARGE:g} points above them and cbe-rand; "
-        "means over seeds of recall@100 decide",
-        measure="least margin of cbe-opt, points of recall@100",
-        region=(LARGE, math.nan),
-        missing="no experiment with fbe or FJLT was run (configs/fbe.yaml, configs/cifar10-fbe.yaml)",
-        judge=hadamard_family,
+        rule=f"cbe-opt - each other method > 0 at every k, intervals holding at once; {DECIDES}",
+        measure=f"least difference, {CURVE}",
+        region=(0.0, NO_BOUND),
+        missing=_NO_FBE,
+        judge=judged_on(_figure_5, _best),
+    ),
+    Claim(
+        id="F5-margin",
+        order=47.3,
+        statement="cbe-opt leads the methods of Figure 5 by a large margin.",
+        where="Figure 5; Section 7.2",
+        rule=f"cbe-opt - each other method > {LARGE:g} points at every k, intervals holding at once; {DECIDES}",
+        measure=f"least difference, {CURVE}",
+        region=(LARGE, NO_BOUND),
+        missing=_NO_FBE,
+        judge=judged_on(_figure_5, _best),
     ),
 )

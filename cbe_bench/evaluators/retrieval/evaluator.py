@@ -14,15 +14,17 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from cbe_bench.core.progress import Progress, no_progress
+from cbe_bench.core.query_values import pack_queries
 from cbe_bench.core.runner import Cell
 from cbe_bench.data.ground_truth import exact_neighbours
 from cbe_bench.data.view import DatasetView
 from cbe_bench.encoders import Encoder, make_encoder
 from cbe_bench.evaluators.retrieval.metrics import (
+    Ranks,
     asymmetric_ranks,
-    averaged_auc,
     expected_recall,
     median_ranks,
+    query_auc,
     symmetric_ranks,
 )
 from cbe_bench.evaluators.retrieval.rows import RetrievalSpec
@@ -122,8 +124,8 @@ class RetrievalEvaluator:
         asymmetric = asymmetric_ranks(projections, database, neighbours, lambda done: progress(0.7 + 0.25 * done))
         metrics: dict[str, Any] = {
             "depths": tuple(self._depths.tolist()),
-            "recall": self._recall(symmetric),
-            "recall_asymmetric": self._recall(asymmetric),
+            **self._recall("recall", symmetric),
+            **self._recall("recall_asymmetric", asymmetric),
             **encoded.cost,
             "encoded_bits": n_bits,
         }
@@ -133,13 +135,19 @@ class RetrievalEvaluator:
             ranks = median_ranks(
                 queries, database, neighbours, encoded.blocks, lambda done: progress(0.95 + 0.05 * done)
             )
-            metrics["recall_median"] = self._recall(ranks)
+            metrics |= self._recall("recall_median", ranks)
         if self._labels is not None:
-            metrics["averaged_auc"] = averaged_auc(queries, database, *self._labels)
+            areas = query_auc(queries, database, *self._labels)
+            metrics |= {"averaged_auc": float(np.nanmean(areas)), "query_auc": pack_queries(areas)}
         return metrics
 
-    def _recall(self, ranks: tuple[NDArray[np.int64], NDArray[np.int64]]) -> tuple[float, ...]:
-        return tuple(expected_recall(ranks, self._depths).round(9).tolist())
+    def _recall(self, name: str, ranks: Ranks) -> dict[str, Any]:
+        """Return the recall at each depth, and of each query the mean over depths."""
+        found = expected_recall(ranks, self._depths)
+        return {
+            name: tuple(found.mean(axis=0).round(9).tolist()),
+            f"query_{name}": pack_queries(found.mean(axis=1)),
+        }
 
     def _encode_s(self, encoder: Encoder, n_bits: int) -> float:
         """Return the seconds that codes of fewer bits take, for each vector: those of nested codes, of the queries."""

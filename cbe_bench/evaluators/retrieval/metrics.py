@@ -2,7 +2,7 @@
 
 Codes tie often, and where they do the order is arbitrary. A neighbour with `nearer` codes strictly before it and
 `equal` codes at its own distance (itself included) is among the first R of a random order of ties with probability
-(R - nearer) / equal, clipped to [0, 1]. The mean of that over neighbours and queries is the expected recall@R, exactly,
+(R - nearer) / equal, clipped to [0, 1]. The mean of that over neighbours is the expected recall@R of a query, exactly,
 without drawing anything.
 
 The area under the ROC curve (AUC) of a query is the probability that a row of its label is nearer than one of another,
@@ -29,7 +29,7 @@ CODES_AT_ONCE = 1 << 13
 
 
 def expected_recall(ranks: Ranks, depths: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the expected recall at each depth, averaged over queries.
+    """Return the expected recall of each query at each depth.
 
     Parameters
     ----------
@@ -40,10 +40,10 @@ def expected_recall(ranks: Ranks, depths: NDArray[np.int64]) -> NDArray[np.float
 
     Returns
     -------
-    float64 array of shape (n_depths,)
+    float64 array of shape (n_queries, n_depths)
     """
     nearer, equal = (counts[..., None] for counts in ranks)
-    return np.clip((depths - nearer) / equal, 0.0, 1.0).mean(axis=(0, 1))
+    return np.clip((depths - nearer) / equal, 0.0, 1.0).mean(axis=1)
 
 
 def symmetric_ranks(queries: Codes, database: Codes, neighbours: NDArray[np.int64], progress: Progress) -> Ranks:
@@ -112,10 +112,10 @@ def asymmetric_ranks(projections: NDArray, database: Codes, neighbours: NDArray[
     return nearer, equal
 
 
-def averaged_auc(queries: Codes, database: Codes, query_labels: NDArray, database_labels: NDArray) -> float:
-    """Return the mean AUC over queries of retrieving rows of their label by Hamming distance.
+def query_auc(queries: Codes, database: Codes, query_labels: NDArray, database_labels: NDArray) -> NDArray[np.float64]:
+    """Return the AUC of each query of retrieving rows of its label by Hamming distance.
 
-    Queries whose label no row has, or every row, have no curve and are left out.
+    Queries whose label no row has, or every row, have no curve.
 
     Parameters
     ----------
@@ -127,14 +127,20 @@ def averaged_auc(queries: Codes, database: Codes, query_labels: NDArray, databas
         Labels of the queries.
     database_labels : array of shape (n_database,)
         Labels of the database.
+
+    Returns
+    -------
+    float64 array of shape (n_queries,)
+        NaN for a query without a curve.
     """
-    areas = [np.empty(0)]
+    found = np.full(len(queries), np.nan)
     for label in np.unique(query_labels):
         same = database[database_labels == label]
-        asked = queries[query_labels == label]
+        asked = np.flatnonzero(query_labels == label)
         if 0 < len(same) < len(database):
-            areas += [_areas(asked[part], same, database) for part in slices(len(asked), QUERIES_AT_ONCE)]
-    return float(np.mean(np.concatenate(areas)))
+            for part in slices(len(asked), QUERIES_AT_ONCE):
+                found[asked[part]] = _areas(queries[asked[part]], same, database)
+    return found
 
 
 def _areas(queries: Codes, same: Codes, database: Codes) -> NDArray[np.float64]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from cbe_bench.core.query_values import QueryValues
 from cbe_bench.core.results import Row, Spec
 from cbe_bench.evaluators.task import NeighboursSpec
 
@@ -30,7 +31,12 @@ class RetrievalRow(RetrievalSpec, Row):
     """By the inner product of the query's projections with codes."""
     recall_median: tuple[float, ...] = ()
     """By the median of Hamming distances over blocks of bits; empty for methods without blocks."""
+    query_recall: QueryValues = ""
+    """The mean over depths of the recall of each query."""
+    query_recall_asymmetric: QueryValues = ""
+    query_recall_median: QueryValues = ""
     averaged_auc: float = math.nan
+    query_auc: QueryValues = ""
     objective_history: tuple[float, ...] = ()
     """The objective before the first iteration of training and after each; empty without one."""
     fit_s: float = math.nan

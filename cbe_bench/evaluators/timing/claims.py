@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cbe_bench.core.claims import Claim, Estimate, Evidence, Part, Source, Verdict
+from cbe_bench.core.claims import Claim, Estimate, Evidence, Part, Source, Verdict, outcome_of
 from cbe_bench.core.results import SKIPPED, Results
 from cbe_bench.evaluators.timing.claims_device import GPU_CLAIM
 from cbe_bench.evaluators.timing.device import HOST
@@ -122,7 +122,7 @@ def _exponents(rows: list[TimingRow], encoder: str, size: str, name: str) -> lis
         expected = _law_slope(rows, size, of)
         holds = abs(found - expected) <= off
         largest = max(getattr(row, size) for row in rows)
-        evidence = Evidence(f"exponent of {what} in {name}", largest, found, found, found, holds)
+        evidence = Evidence(f"exponent of {what} in {name}", largest, found, found, found, outcome_of(holds, not holds))
         parts.append(Part(holds, f"{what} as {name}^{found:.2f} ({law}: {expected:.2f}) for {span}", (evidence,)))
     return parts
 
@@ -207,7 +207,10 @@ def _as_in_the_paper(found: dict[int, Estimate]) -> Part:
     printed = {d: _printed_ratio(d) for d in found}
     listed = ", ".join(f"{ratio.value:.3g} (paper {printed[d]:.3g}) at d = {d:,}" for d, ratio in found.items())
     holds = {d: ratio.value >= RATIO_LEAST * printed[d] for d, ratio in found.items()}
-    evidence = tuple(Evidence("time of bilinear / circulant", d, *ratio, holds[d]) for d, ratio in found.items())
+    evidence = tuple(
+        Evidence("time of bilinear / circulant", d, *ratio, outcome_of(holds[d], not holds[d]))
+        for d, ratio in found.items()
+    )
     return Part(all(holds.values()), f"bilinear / circulant {listed}", evidence)
 
 

@@ -47,6 +47,7 @@ class TimingExperiment(Experiment):
     config_class = TimingConfig
     row_classes = (TimingRow,)
     claims = CLAIMS
+    judged_from = "quick"
     config: TimingConfig
 
     @property

@@ -5,17 +5,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from cbe_bench.core.claims import NOT_REPRODUCED, NOT_TESTED, REPRODUCED, VACUOUS, Verdict
-from cbe_bench.reports.claim_summary import ClaimSummary
+from cbe_bench.core.claims import INCONCLUSIVE, NOT_REPRODUCED, REPRODUCED, Verdict
+from cbe_bench.reports.claim_summary import FAILING_FIRST, ClaimSummary
 from cbe_bench.reports.page.grid import dimensions, number
 
-ORDER = (NOT_REPRODUCED, NOT_TESTED, VACUOUS, REPRODUCED)
+_SAYS = {"good": "as claimed", "bad": "not as claimed", "open": "inconclusive", "out": "does not count"}
 _WIDTH, _HEIGHT, _PAD = 120.0, 16.0, 6.0
 
 
 @dataclass(frozen=True)
 class EvidenceCell:
-    """A value of the evidence: what it says and whether it is as claimed (good, bad, or not counted)."""
+    """A value of the evidence: what it says and whether it is as claimed (good, bad, open, or not counted)."""
 
     text: str
     title: str
@@ -61,7 +61,7 @@ class Card:
 
 def cards(claims: Sequence[ClaimSummary]) -> list[Card]:
     """Return the claims, those that fail first."""
-    return [Card(claim) for claim in sorted(claims, key=lambda claim: ORDER.index(claim.outcome))]
+    return [Card(claim) for claim in sorted(claims, key=lambda claim: FAILING_FIRST.index(claim.outcome))]
 
 
 def interval_bar(verdict: Verdict) -> str:
@@ -92,9 +92,9 @@ def evidence_grid(verdict: Verdict) -> tuple[list[str], list[tuple[str, list[Evi
     sizes = sorted({one.n_bits for one in verdict.evidence})
     lines: dict[str, dict[int, EvidenceCell]] = {}
     for one in verdict.evidence:
-        outcome = {True: "good", False: "bad", None: "out"}[one.holds]
+        outcome = {REPRODUCED: "good", NOT_REPRODUCED: "bad", INCONCLUSIVE: "open"}.get(one.outcome, "out")
         interval = f" [{number(one.low)}, {number(one.high)}]" if one.low != one.high else ""
-        says = {"good": "as claimed", "bad": "not as claimed", "out": "does not count"}[outcome]
+        says = _SAYS[outcome]
         cell = EvidenceCell(number(one.value), f"{number(one.value)}{interval}: {says}", outcome)
         lines.setdefault(one.subject, {})[one.n_bits] = cell
     return [dimensions(size) for size in sizes], [
