@@ -35,7 +35,6 @@ WAIT_S = 300
 """A command that takes longer hangs."""
 WRITING = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "os.link", "os.symlink"}
 PASSING = (
-    "encoded_bits",
     "environment",
     "threads",
     "peak_memory_bytes",

@@ -15,7 +15,7 @@ from cbe_bench.cli._output import verbosity
 from cbe_bench.core.environment import human_bytes, peak_memory
 from cbe_bench.core.results import FAILED, OK, SKIPPED, TIMEOUT, Row
 
-_LONG_S = 10.0
+LONG_S = 10.0
 """Before steps that are likely to take longer, a line says how long."""
 
 
@@ -70,7 +70,7 @@ class Progress:
         self._estimate_left, self._estimate_done = seconds, 0.0
         self._started = time.perf_counter()
         self.stop()
-        if n_cells and seconds >= _LONG_S:
+        if n_cells and seconds >= LONG_S:
             memory = f", up to {human_bytes(memory_bytes)} of memory" if memory_bytes else ""
             self.message(f"{n_cells} cells to run: about {duration(seconds)}{memory}")
         if self._live and n_cells:

@@ -17,14 +17,20 @@ from cbe_bench.core.runner import PlannedCell
 
 
 def show_results(results: Results, report: Report, form: str) -> None:
-    """Print the tables that belong on the terminal, with -v all of them, and the verdicts; as JSON, the rows."""
+    """Print the tables that belong on the terminal, with -v all of them, and the verdicts; as JSON, the rows.
+
+    On a user's own file the answer to which code to use comes first, and verdicts on the paper only with -v.
+    """
     from cbe_bench.evaluators.base import judge
+    from cbe_bench.reports.answer import answer, is_own
 
     if form == JSON:
         click.echo(json.dumps([row.to_json() for row in results.rows], indent=1))
         return
+    if form == TABLE and (text := answer(results)):
+        click.echo(f"{text}\n")
     show_tables(report, form)
-    if form == TABLE:
+    if form == TABLE and (verbosity() > 0 or not is_own(results)):
         show_verdicts(judge([results]))
 
 

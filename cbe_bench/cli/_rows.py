@@ -10,7 +10,9 @@ from typing import Self
 from rich.console import Console
 from rich.status import Status
 
-from cbe_bench.cli._progress import duration
+from cbe_bench.cli._output import verbosity
+from cbe_bench.cli._progress import LONG_S, duration
+from cbe_bench.core.environment import human_bytes
 
 _SECONDS_BETWEEN_LINES = 10.0
 _SECONDS_BETWEEN_UPDATES = 0.2
@@ -35,12 +37,12 @@ class RowsProgress:
 
     def __init__(self, what: str) -> None:
         self._what = what
-        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._console = Console(stderr=True, highlight=False, soft_wrap=True, quiet=verbosity() < 0)
         self._status: Status | None = None
         self._started = self._shown = time.perf_counter()
 
     def __enter__(self) -> Self:
-        if self._console.is_terminal:
+        if self._console.is_terminal and not self._console.quiet:
             self._status = self._console.status(self._what)
             self._status.start()
         return self
@@ -60,6 +62,11 @@ class RowsProgress:
         """Print a line; the rows begin after it."""
         self._console.print(text, markup=False)
         self._started = time.perf_counter()
+
+    def foreseen(self, seconds: float, n_bytes: int) -> None:
+        """Print how long the rest will take and how large the codes will be, where that is long."""
+        if seconds >= LONG_S:
+            self._console.print(f"about {duration(seconds)}, {human_bytes(n_bytes)} of codes", markup=False)
 
     def rows_done(self, done: int, total: int, before: int) -> None:
         """Show how many rows are done, of how many; `before` of them were done by an earlier run."""

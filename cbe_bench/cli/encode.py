@@ -14,6 +14,7 @@ from cbe_bench.cli._options import (
     stoppable,
     threads_option,
 )
+from cbe_bench.cli._output import say
 
 
 @click.command(name="encode")
@@ -95,13 +96,13 @@ def command(
             run=run,
             message=shown.message,
             rows_done=shown.rows_done,
+            foreseen=shown.foreseen,
         )
     encoded = summary.n_codes + summary.skipped - summary.resumed
     if summary.skipped:
         shown_rows = "1 row of zeros was" if summary.skipped == 1 else f"{summary.skipped:,} rows of zeros were"
-        click.echo(f"{shown_rows} skipped: zeros have no direction", err=True)
-    click.echo(
+        say(f"{shown_rows} skipped: zeros have no direction")
+    say(
         f"wrote {out}: {summary.n_codes:,} codes, {human_bytes(out.stat().st_size)}; {encoded:,} rows in "
-        f"{duration(shown.elapsed)}, {encoded / shown.elapsed:,.0f} rows/s, peak memory {human_bytes(peak_memory())}",
-        err=True,
+        f"{duration(shown.elapsed)}, {encoded / shown.elapsed:,.0f} rows/s, peak memory {human_bytes(peak_memory())}"
     )

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from cbe_bench.cli._options import cluster_options, make_folder, part_option, stoppable, threads_option
+from cbe_bench.cli._output import say
 
 
 @click.command(name="search")
@@ -69,8 +70,7 @@ def command(
             run=run,
             rows_done=shown.rows_done,
         )
-        click.echo(
+        say(
             f"wrote {out}: {k} neighbours of each of {features.n_rows:,} queries among {len(index):,} codes, "
-            f"{duration(shown.elapsed)}",
-            err=True,
+            f"{duration(shown.elapsed)}"
         )

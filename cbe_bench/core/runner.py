@@ -99,6 +99,9 @@ class Workload(Protocol):
             The rows on disk when the stage begins.
         """
 
+    def expected_cells(self, stage: str, rows: Sequence[Any]) -> list[Cell]:
+        """List the cells of a stage as `cells` does, foreseen where earlier stages have not run yet."""
+
     def prepare(self, cells: Sequence[Cell], reporter: Reporter) -> Any:
         """Return what the cells of a group have in common.
 
@@ -154,7 +157,7 @@ class PlannedCell:
 
 
 def plan(workload: Workload, job: Job) -> list[PlannedCell]:
-    """List the cells as far as they are known: those of a later stage need the rows of earlier ones.
+    """List the cells; those of a later stage that need the rows of earlier ones are foreseen.
 
     Parameters
     ----------
@@ -169,7 +172,7 @@ def plan(workload: Workload, job: Job) -> list[PlannedCell]:
     """
     rows = load_rows(job.rows_file, workload.row_types())
     done = _done(rows, job.rerun)
-    cells = [cell for stage in workload.stages for cell in workload.cells(stage, rows)]
+    cells = [cell for stage in workload.stages for cell in workload.expected_cells(stage, rows)]
     limit = job.resources.memory_limit
 
     def state(cell: Cell) -> str:

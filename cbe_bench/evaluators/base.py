@@ -108,6 +108,22 @@ class Experiment(ABC):
         list of Cell
         """
 
+    def expected_cells(self, stage: str, rows: Sequence[Any]) -> list[Cell]:
+        """List the cells of a stage as far as can be foreseen where earlier stages have not run yet.
+
+        Parameters
+        ----------
+        stage : str
+            One of `stages`.
+        rows : sequence of Row
+            The rows on disk now.
+
+        Returns
+        -------
+        list of Cell
+        """
+        return self.cells(stage, rows)
+
     def prepare(self, cells: Sequence[Cell], reporter: Reporter) -> Any:
         """Return what the cells of a group have in common.
 

@@ -11,15 +11,15 @@ from pydantic import Field, field_validator
 from cbe_bench.core.config import SCALES, BaseConfig, Positive, Seed, Strict
 from cbe_bench.core.config import load_config as load
 from cbe_bench.core.errors import InputError, did_you_mean
-from cbe_bench.core.yaml_files import set_key
 from cbe_bench.data.catalogue import hint
 from cbe_bench.data.features import Features
 from cbe_bench.data.formats import open_features
 from cbe_bench.data.splits import PROTOCOLS
 from cbe_bench.data.synthetic import SyntheticFeatures
 from cbe_bench.encoders import make_encoder
-from cbe_bench.encoders.registry import encoder_class
+from cbe_bench.encoders.registry import encoder_class, encoder_classes
 from cbe_bench.evaluators.base import experiment_kinds
+from cbe_bench.evaluators.own_file import adapt_to_own_file
 
 _CHECKOUT = Path(__file__).parents[2] / "configs"
 _PACKAGED = Path(__file__).parents[1] / "configs"
@@ -40,6 +40,8 @@ class DataConfig(Strict):
     """Use only this many dimensions, drawn by the seed; all of them where there are no more."""
     synthetic: bool = True
     """Use a synthetic surrogate of the same shape where the file is absent."""
+    own: bool = False
+    """Whether it is a user's own file, asked for by name."""
     build_at: tuple[Literal["smoke", "quick", "paper"], ...] = ("paper",)
     """The scales at which the whole suite builds the file where it is absent, if it is one it knows how to build."""
 
@@ -94,7 +96,9 @@ class EncodersConfig(FeaturesConfig):
 
     protocol: Literal["paper", "released-code"] = "paper"
     n_bits: Annotated[tuple[Positive, ...], Field(min_length=1)]
-    """Code lengths."""
+    """Code lengths; a method that cannot have one of them is left out there."""
+    center: bool = False
+    """Encode vectors less the mean of the training set where an encoder does not say whether; not so in the paper."""
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1)]
     encoders: Annotated[tuple[EncoderConfig, ...], Field(min_length=1)]
 
@@ -109,19 +113,34 @@ class EncodersConfig(FeaturesConfig):
     def params_of(self, entry: EncoderConfig) -> dict[str, Any]:
         """Return the parameters of an encoder: those its protocol sets take the place of its own."""
         protocol = PROTOCOLS[self.protocol]
-        params = entry.params | protocol.params_for(entry.name)
+        centred = self.center and not protocol.centre and entry.name in encoder_classes()
+        params = ({"center": True} if centred else {}) | entry.params | protocol.params_for(entry.name)
         extra = dict(protocol.extra_iterations).get(entry.name, 0)
         if extra:
             asked = params.get("max_iter", encoder_class(entry.name)().get_params()["max_iter"])
             params["max_iter"] = asked + extra if isinstance(asked, int) else asked
         return params
 
+    def lengths(self, entry: EncoderConfig) -> list[int]:
+        """Return the code lengths that a method can have."""
+        return [n_bits for n_bits in self.n_bits if not self._problem(entry, n_bits)]
+
+    @property
+    def lengths_left_out(self) -> str:
+        """Say which methods cannot have which code lengths; an empty string where all can."""
+        lines = []
+        for entry in self.encoders:
+            able = self.lengths(entry)
+            missing = [f"{n_bits:,}" for n_bits in self.n_bits if n_bits not in able]
+            lines += [f"{entry.label} at {', '.join(missing)} bits"] if missing else []
+        return f"; left out: {', '.join(lines)}" if lines else ""
+
     def problems(self) -> Iterable[str]:
         """Find what is well-formed but cannot work."""
         yield from super().problems()
         seen: dict[str, str] = {}
         for entry in self.encoders:
-            settings = repr((entry.name, sorted(entry.params.items()), entry.n_train))
+            settings = repr((entry.name, sorted(self.params_of(entry).items()), entry.n_train))
             if settings in seen:
                 yield f"encoders.{entry.label}: the same method and parameters as encoders.{seen[settings]}"
             seen[settings] = entry.label
@@ -137,8 +156,20 @@ class EncodersConfig(FeaturesConfig):
     def _check_encoder(self, entry: EncoderConfig) -> None:
         if {"n_bits", "random_state"} & entry.params.keys():
             raise InputError("n_bits and random_state are set by the keys n_bits and seeds")
-        for n_bits in self.n_bits:
-            make_encoder(entry.name, n_bits=n_bits, **self.params_of(entry)).check_params(self.n_features)
+        if not self.lengths(entry):
+            raise InputError(self._problem(entry, self.n_bits[0]))
+
+    def _problem(self, entry: EncoderConfig, n_bits: int) -> str:
+        """Say why a method cannot have a code length; an empty string where it can."""
+        try:
+            self._make(entry, n_bits)
+        except InputError as error:
+            return str(error)
+        return ""
+
+    def _make(self, entry: EncoderConfig, n_bits: int) -> None:
+        """Raise InputError unless a method can have a code length."""
+        make_encoder(entry.name, n_bits=n_bits, **self.params_of(entry)).check_params(self.n_features)
 
 
 def full_encoders(entry: Any) -> list[Any]:
@@ -212,31 +243,7 @@ def load_config(name: str | Path, scale: str = "quick", overrides: Iterable[str]
     if scale not in SCALES:
         raise InputError(f"scale: found {scale!r}; {did_you_mean(scale, SCALES)}")
     classes = {kind: cls.config_class for kind, cls in experiment_kinds().items()}
-    return load(find_config(name), scale, overrides, classes, _adapt_to_own_file)
-
-
-def _adapt_to_own_file(tree: dict[str, Any], chosen: dict[str, Any]) -> None:
-    """Make an experiment one on a file that was asked for by name.
-
-    No surrogate takes its place, and results are named after it. Its dimensions are those it has; code lengths keep
-    their ratio to them.
-    """
-    if chosen.get("data.file") is None:
-        return
-    file = Path(str(chosen["data.file"]))
-    for key, value in (("name", file.stem), ("title", file.stem), ("data.name", file.stem), ("data.synthetic", False)):
-        set_key(tree, key, value, "--set")
-    data = tree.get("data")
-    if "data.dim" in chosen or not isinstance(data, dict):
-        return
-    with open_features(file, part=chosen.get("data.dataset")) as features:
-        before, data["dim"] = data.get("dim"), features.n_features
-    kept, lengths = data.get("keep_dims"), tree.get("n_bits")
-    keep = chosen.get("data.keep_dims", kept)
-    numbers = all(isinstance(value, int) and value > 0 for value in (before, kept, keep) if value is not None)
-    if "n_bits" not in chosen and before is not None and numbers and isinstance(lengths, list):
-        seen, now = min(before, kept or before), min(data["dim"], keep or data["dim"])
-        tree["n_bits"] = sorted({max(1, round(value * now / seen)) for value in lengths if isinstance(value, int)})
+    return load(find_config(name), scale, overrides, classes, adapt_to_own_file)
 
 
 def open_data(config: BaseConfig) -> tuple[Features | None, str]:

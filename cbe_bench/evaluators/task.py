@@ -14,6 +14,7 @@ from cbe_bench.data.features import Features
 from cbe_bench.data.splits import PROTOCOLS, Split, make_split
 from cbe_bench.data.view import DatasetView
 from cbe_bench.encoders.diagnostics import CodeWarning, mean_energy, mean_problem
+from cbe_bench.encoders.registry import encoder_classes
 from cbe_bench.evaluators.configs import EncodersConfig
 from cbe_bench.evaluators.seeds import derive_seed
 
@@ -105,6 +106,12 @@ class NeighboursSpec(Spec):
     depth: int
     metric: str = "cosine"
     """What neighbours are nearest by: cosine (rows have unit length), l2 or ip."""
+
+
+def is_trained(spec: NeighboursSpec) -> bool:
+    """Return whether a method is trained; centring alone, by the mean of the training set, does not count."""
+    known = encoder_classes()
+    return known[spec.encoder].data_dependent if spec.encoder in known else spec.n_train > 0
 
 
 def warn_of_mean(queries: NDArray, labels: Sequence[str]) -> None:

@@ -18,7 +18,7 @@ from cbe_bench.kernels.bits import Codes
 from cbe_bench.kernels.parallel import for_slices, slices
 from cbe_bench.kernels.simd.lookup import ENTRIES, LANES, TABLE_BITS, TABLES, add_entries, put_sum
 
-_WORD_BITS = 32
+WORD_BITS = 32
 _LINE_BYTES = 64
 _BLOCK = 2048
 """Codes that are scored by one filling of the tables."""
@@ -44,8 +44,8 @@ class AsymmetricQueries:
         self.n_queries, self.n_bits = projections.shape
         largest = np.abs(projections).max(axis=1, initial=0.0).astype(np.float64)
         self.steps = np.ldexp(1.0, np.frexp(largest / ((2**31 - 1) // self.n_bits))[1])
-        groups, words = -(-self.n_queries // LANES), -(-self.n_bits // _WORD_BITS)
-        self.values = np.zeros((groups, words * _WORD_BITS, LANES), np.int32)
+        groups, words = -(-self.n_queries // LANES), -(-self.n_bits // WORD_BITS)
+        self.values = np.zeros((groups, words * WORD_BITS, LANES), np.int32)
         for group, queries in enumerate(slices(groups * LANES, LANES)):
             scaled = np.rint(projections[queries] * (1 / self.steps[queries, None]))  # by a power of two: exact
             self.values[group, : self.n_bits, : len(scaled)] = scaled.T
@@ -53,6 +53,10 @@ class AsymmetricQueries:
 
     def scores(self, codes: Codes) -> NDArray[np.float64]:
         """Return the (n_queries, n_codes) inner products with codes, in units of the projections."""
+        return self.scores_of(self.sums(codes))
+
+    def sums(self, codes: Codes) -> NDArray[np.int32]:
+        """Return the (n_queries, n_codes) sums of the whole numbers over the bits that are set in codes."""
         words, sums = code_words(codes), np.empty((len(self.values), len(codes), LANES), np.int32)
 
         def score(part: slice) -> None:
@@ -61,8 +65,7 @@ class AsymmetricQueries:
                     sum_up(self.values[group], words[some], sums[group, some])
 
         for_slices(score, len(self.values), 1)
-        by_query = sums.transpose(0, 2, 1).reshape(-1, len(codes))[: self.n_queries]
-        return self.scores_of(by_query)
+        return sums.transpose(0, 2, 1).reshape(-1, len(codes))[: self.n_queries]
 
     def scores_of(self, sums: NDArray[np.int32]) -> NDArray[np.float64]:
         """Return inner products, in units of the projections, from sums over the bits that are set, by query."""
@@ -131,10 +134,22 @@ def code_words(codes: Codes) -> NDArray[np.uint32]:
 
 
 @njit(nogil=True, cache=True)
-def aligned_rows(count):  # type: ignore[no-untyped-def]
-    """Return an uninitialised (count, 32) array of int32, of which no row crosses more cache lines than it must."""
-    memory = np.empty((count + 1) * LANES, np.int32)
-    first = (-memory.ctypes.data // 4) % (_LINE_BYTES // 4)
+def aligned_rows(count, dtype):  # type: ignore[no-untyped-def]
+    """Return an uninitialised (count, 32) array of integers, of which no row crosses more cache lines than it must.
+
+    Parameters
+    ----------
+    count : int
+        The number of rows.
+    dtype : np.int32 or np.int16
+        The type of the integers.
+
+    Returns
+    -------
+    array of shape (count, 32)
+    """
+    memory = np.empty((count + 2) * LANES, dtype)
+    first = (-memory.ctypes.data % _LINE_BYTES) // memory.itemsize
     return memory[first : first + count * LANES].reshape(count, LANES)
 
 
@@ -151,17 +166,33 @@ def sum_up(values, words, sums):  # type: ignore[no-untyped-def]
     sums : int32 array of shape (at least n, 32)
         The result, overwritten.
     """
-    tables = aligned_rows(TABLES * ENTRIES)
+    tables = aligned_rows(TABLES * ENTRIES, np.int32)
     sums[: words.shape[0]] = 0
     for word in range(words.shape[1]):
-        for table in range(TABLES):
-            first = table * ENTRIES
-            tables[first] = 0
-            for bit in range(TABLE_BITS):
-                for entry in range(first, first + (1 << bit)):
-                    put_sum(tables, entry + (1 << bit), entry, values, word * _WORD_BITS + table * TABLE_BITS + bit)
+        fill_tables(tables, values, word)
         for j in range(words.shape[0]):
             add_entries(tables, words[j, word], sums, j)
+
+
+@njit(nogil=True, cache=True)
+def fill_tables(tables, values, word):  # type: ignore[no-untyped-def]
+    """Write the sums over the ones of every four bits of a word.
+
+    Parameters
+    ----------
+    tables : int32 or int16 array of shape (128, 32)
+        The result: 16 sums for each four bits.
+    values : array of shape (n_bits, 32)
+        The whole numbers of queries side by side, of the same type.
+    word : int
+        Which 32 bits.
+    """
+    for table in range(TABLES):
+        first = table * ENTRIES
+        tables[first] = 0
+        for bit in range(TABLE_BITS):
+            for entry in range(first, first + (1 << bit)):
+                put_sum(tables, entry + (1 << bit), entry, values, word * WORD_BITS + table * TABLE_BITS + bit)
 
 
 @njit(nogil=True, cache=True)

@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from cbe_bench.kernels.asymmetric import AsymmetricQueries
 from cbe_bench.kernels.bits import Codes
 from cbe_bench.kernels.hamming import popcount
 from cbe_bench.kernels.parallel import for_slices, slice_size
@@ -62,17 +63,11 @@ def real_products(planes: Codes, W: NDArray[np.float32]) -> NDArray[np.float32]:
     -------
     float32 array of shape (n_queries, n)
     """
-    out = np.empty((len(W), len(planes)), np.float32)
-    padded = np.zeros((len(W), 8 * planes.shape[2]), np.float32)
-    padded[:, : W.shape[1]] = W
-
-    def scan(rows: slice) -> None:
-        for query in range(len(W)):
-            tables = _byte_tables(padded[query].reshape(-1, 8))
-            _add_up(planes[rows], tables, out[query, rows])
-
-    for_slices(scan, len(planes), slice_size(len(planes), 4096))
-    return out
+    queries = AsymmetricQueries(W)
+    products = np.zeros((len(W), len(planes)), np.float32)
+    for bit in range(planes.shape[1]):
+        products += (queries.steps[:, None] * 2.0**bit * queries.sums(planes[:, bit])).astype(np.float32)
+    return products
 
 
 def integer_products(planes: Codes, query_planes: Codes) -> NDArray[np.int64]:
@@ -178,33 +173,6 @@ def _sweep(sizes, low, high, top, levels):  # type: ignore[no-untyped-def]
     for event in range(best_count):
         levels[places[order[event]]] += 1
     return best_product
-
-
-@njit(nogil=True, cache=True)
-def _byte_tables(groups):  # type: ignore[no-untyped-def]
-    """Return, for each group of eight numbers, the sum over the ones of every byte."""
-    tables = np.zeros((len(groups), 256), np.float32)
-    for g in range(len(groups)):
-        for bit in range(8):
-            for byte in range(1 << bit):
-                tables[g, byte | (1 << bit)] = tables[g, byte] + groups[g, bit]
-    return tables
-
-
-@njit(nogil=True, cache=True)
-def _add_up(planes, tables, out):  # type: ignore[no-untyped-def]
-    for i in range(planes.shape[0]):
-        total = np.float32(0)
-        for bit in range(planes.shape[1] - 1, -1, -1):
-            code = planes[i, bit]
-            a, b = np.float32(0), np.float32(0)
-            for g in range(0, len(code) - 1, 2):
-                a += tables[g, code[g]]
-                b += tables[g + 1, code[g + 1]]
-            if len(code) & 1:
-                a += tables[len(code) - 1, code[-1]]
-            total = total + total + (a + b)
-        out[i] = total
 
 
 @njit(nogil=True, cache=True)

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from cbe_bench.kernels import array_search
 from cbe_bench.kernels.arrays import library_of
-from cbe_bench.kernels.asymmetric import AsymmetricQueries, aligned_rows, code_words, sum_up
+from cbe_bench.kernels.asymmetric import AsymmetricQueries, code_words
 from cbe_bench.kernels.bits import Codes, code_bytes
+from cbe_bench.kernels.coarse import coarse_queries, scan_scores
 from cbe_bench.kernels.hamming import (
     MOST_QUERIES,
     check_codes,
@@ -23,12 +24,11 @@ from cbe_bench.kernels.hamming import (
     scratch,
 )
 from cbe_bench.kernels.parallel import for_slices, slices, thread_count
+from cbe_bench.kernels.ranking import insert
 from cbe_bench.kernels.simd.counts import LOOK, any_below
-from cbe_bench.kernels.simd.lookup import LANES, any_above
+from cbe_bench.kernels.simd.lookup import LANES
 
 _FARTHEST = np.iinfo(np.int32).max
-_SCORED_AT_ONCE = 512
-"""Codes whose scores are computed before they are looked over: their sums stay in cache."""
 
 Nearest = tuple[NDArray, NDArray[np.int64]]
 """Distances, or scores, and rows of the nearest codes, each of shape (n_queries, k)."""
@@ -119,7 +119,8 @@ class AsymmetricSearch:
 
     def __init__(self, projections: NDArray, k: int) -> None:
         self._queries = AsymmetricQueries(projections)
-        self._best = _Best(LANES * len(self._queries.values), k, max(1, len(self._queries.values)))
+        self._groups = coarse_queries(self._queries)
+        self._best = _Best(LANES * len(self._groups), k, max(1, len(self._groups)))
 
     def add(self, codes: Codes, first: int = 0) -> None:
         """Search a piece of the database, whose first code is that of row `first`.
@@ -138,10 +139,10 @@ class AsymmetricSearch:
             for task in range(tasks.start, tasks.stop):
                 group, part = divmod(task, best.parts)
                 some, piece = slice(LANES * group, LANES * (group + 1)), pieces[part]
-                values, start = self._queries.values[group], first + piece.start
-                _scan_scores(values, words[piece], start, best.distances[part, some], best.rows[part, some])
+                found = best.distances[part, some], best.rows[part, some]
+                scan_scores(self._groups[group], words[piece], first + piece.start, *found)
 
-        for_slices(scan, len(self._queries.values) * best.parts, 1)
+        for_slices(scan, len(self._groups) * best.parts, 1)
 
     def nearest(self) -> Nearest:
         """Return scores, float64 in units of the projections, and rows of the k best codes, the best first."""
@@ -211,18 +212,6 @@ def asymmetric_top_k(projections: NDArray, database: Codes, k: int) -> Nearest:
 
 
 @njit(nogil=True, cache=True)
-def _insert(distances, rows, distance, row):  # type: ignore[no-untyped-def]
-    """Put a row into a sorted list of the nearest, behind every equal distance; the last one drops out."""
-    place = distances.shape[0] - 1
-    while place > 0 and distances[place - 1] > distance:
-        distances[place] = distances[place - 1]
-        rows[place] = rows[place - 1]
-        place -= 1
-    distances[place] = distance
-    rows[place] = row
-
-
-@njit(nogil=True, cache=True)
 def _scan_distances(queries, codes, block, first_row, distances, rows):  # type: ignore[no-untyped-def]
     """Hold the k nearest rows of each query while blocks of codes pass by in row order."""
     k = distances.shape[1]
@@ -235,26 +224,7 @@ def _scan_distances(queries, codes, block, first_row, distances, rows):  # type:
                 if any_below(out[i], first, np.uint32(distances[i, k - 1])):  # most of the time there is none
                     for j in range(first, min(first + LOOK, stop - start)):
                         if out[i, j] < np.uint32(distances[i, k - 1]):
-                            _insert(distances[i], rows[i], np.int32(out[i, j]), first_row + start + j)
-
-
-@njit(nogil=True, cache=True)
-def _scan_scores(values, words, first_row, negated, rows):  # type: ignore[no-untyped-def]
-    """Hold the k best rows of 32 queries, by negated score, while blocks of codes pass by in row order."""
-    k = negated.shape[1]
-    sums = aligned_rows(_SCORED_AT_ONCE)
-    bars = np.empty(LANES, np.int32)
-    for lane in range(LANES):
-        bars[lane] = -negated[lane, k - 1]
-    for start in range(0, words.shape[0], _SCORED_AT_ONCE):
-        stop = min(start + _SCORED_AT_ONCE, words.shape[0])
-        sum_up(values, words[start:stop], sums)
-        for j in range(stop - start):
-            if any_above(sums, j, bars):  # most of the time there is none
-                for lane in range(LANES):
-                    if sums[j, lane] > bars[lane]:
-                        _insert(negated[lane], rows[lane], -sums[j, lane], first_row + start + j)
-                        bars[lane] = -negated[lane, k - 1]
+                            insert(distances[i], rows[i], np.int32(out[i, j]), first_row + start + j)
 
 
 @njit(nogil=True, cache=True)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from cbe_bench.core.results import Results
 from cbe_bench.core.statistics import difference_error
 from cbe_bench.evaluators.retrieval.rows import RetrievalRow, equal_time_rows, recall_rows
+from cbe_bench.evaluators.task import is_trained
 
 NEAR = 0.01
 """Recall that a faster method may lose against the best and still be named: one point."""
@@ -104,7 +105,7 @@ def _choice(name: str, rows: list[RetrievalRow], times: dict[tuple[str, int], fl
         return None
     values = {label: np.array([recalls[label][seed] for seed in sorted(seeds)]) for label in recalls}
     best = max(values, key=lambda label: float(values[label].mean()))
-    first, trained = rows[0], {row.label: row.n_train > 0 for row in rows}
+    first, trained = rows[0], {row.label: is_trained(row) for row in rows}
     error = difference_error(list(values.values()))
     standings = [
         _standing(label, values[label], values[best], error, trained[label], times.get((label, first.n_bits), math.nan))

@@ -31,17 +31,17 @@ def findings(results: Results | None, counts: Mapping[str, int]) -> list[str]:
     results : Results or None
         The experiment on recall and speed; None if there is none.
     counts : mapping of str to int
-        The number of claims of each outcome.
+        The number of claims of each outcome; none where they are not to be named.
 
     Returns
     -------
     list of str
         Sentences.
     """
-    verdicts = ", ".join(f"{counts[name]} {'is' if counts[name] == 1 else 'are'} {name}" for name in OUTCOMES)
-    last = f"Of {sum(counts.values())} claims of the paper {verdicts}."
+    verdicts = ", ".join(f"{counts[name]} {'is' if counts[name] == 1 else 'are'} {name}" for name in OUTCOMES if counts)
+    last = f"Of {sum(counts.values())} claims of the paper {verdicts}." if counts else ""
     if results is None:
-        return [last]
+        return [last] if last else []
     rows = recall_rows(results.rows)
     times, differences = frontier_table(results.rows), differences_table(rows, results.description.config["n_bits"])
     data = f"{results.description.title} ({DATA_KINDS[rows[0].data_kind]}, d = {rows[0].n_features:,})"

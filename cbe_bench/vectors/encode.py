@@ -7,9 +7,10 @@ one small file for each block. The same call resumes there. At the end the block
 import hashlib
 import json
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,53 +24,24 @@ from cbe_bench.core.resources import Resources
 from cbe_bench.data.features import Features
 from cbe_bench.data.formats import open_features
 from cbe_bench.data.view import METRICS
-from cbe_bench.encoders import Encoder, load_encoder, make_encoder
+from cbe_bench.encoders import Encoder, load_encoder
 from cbe_bench.encoders.base import N_TRAIN
+from cbe_bench.kernels.bits import code_bytes
 from cbe_bench.kernels.parallel import threads
 from cbe_bench.vectors.blocks import EncodeTask, Run, block_rows, run_here, save_block, saved_block
 from cbe_bench.vectors.code_file import write_code_file
 from cbe_bench.vectors.ids import open_ids
+from cbe_bench.vectors.options import EncodeOptions
 from cbe_bench.vectors.rows import sample
 
 _JOB = "job.json"
 """What was asked for, in the folder of what is done so far."""
 RowsDone = Callable[[int, int, int], None]
 """Takes how many rows are done, how many there are, and how many were done by an earlier call."""
-
-
-@dataclass(frozen=True)
-class EncodeOptions:
-    """What decides the codes of a file.
-
-    Attributes
-    ----------
-    method : str
-        The method; see `cbe-bench methods`.
-    n_bits : int or None
-        Code length; None means as many bits as there are dimensions.
-    metric : {"cosine", "l2", "ip"}
-        What vectors are compared by; with "cosine" they are scaled to unit length first.
-    center : bool
-        Encode vectors less the mean of the sampled rows.
-    n_train : int
-        Rows sampled from the whole file to train on.
-    seed : int
-        Decides every random draw.
-    params : dict
-        Other parameters of the method.
-    """
-
-    method: str = "cbe-opt"
-    n_bits: int | None = None
-    metric: str = "cosine"
-    center: bool = True
-    n_train: int = N_TRAIN
-    seed: int = 0
-    params: dict[str, Any] = field(default_factory=dict)
-
-    def encoder(self) -> Encoder:
-        """Return the encoder, not fitted."""
-        return make_encoder(self.method, n_bits=self.n_bits, center=self.center, random_state=self.seed, **self.params)
+Foreseen = Callable[[float, int], None]
+"""Takes the seconds that the rest of the rows will take, and the bytes of all codes; called once, soon."""
+_BLOCKS_TIMED = 3
+"""Blocks, after the first, that the time of the others is judged by."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +71,7 @@ def encode_file(
     run: Run = run_here,
     message: Callable[[str], None] = lambda text: None,
     rows_done: RowsDone = lambda done, total, before: None,
+    foreseen: Foreseen = lambda seconds, n_bytes: None,
 ) -> EncodeSummary:
     """Encode the rows of a feature file to a file of codes, in constant memory; the same call resumes.
 
@@ -120,8 +93,8 @@ def encode_file(
         Threads and memory that may be used.
     run : callable
         Where blocks are encoded: `run_here`, or a Dask cluster.
-    message, rows_done : callables
-        Take a line for the user, and how far it is.
+    message, rows_done, foreseen : callables
+        Take a line for the user, how far it is, and how long and how large it will be.
 
     Returns
     -------
@@ -148,7 +121,7 @@ def encode_file(
                 if not partial.resumes:  # otherwise the file may be there: the last thing before a call was killed
                     _check_output(out, overwrite)
                     partial.begin(overwrite)
-                summary = partial.encode(resources, run, message, rows_done)
+                summary = partial.encode(resources, run, message, rows_done, foreseen)
                 partial.finish(out, known_ids, summary)
                 partial.remove()
         except InputError:
@@ -216,7 +189,12 @@ class _Partial:
         return self._folder / f"{number // 1000:06d}" / f"{number:09d}.npz"
 
     def encode(
-        self, resources: Resources, run: Run, message: Callable[[str], None], rows_done: RowsDone
+        self,
+        resources: Resources,
+        run: Run,
+        message: Callable[[str], None],
+        rows_done: RowsDone,
+        foreseen: Foreseen,
     ) -> EncodeSummary:
         """Encode the blocks that are not there yet."""
         done = {number: len(block.rows) for number in self._numbers if (block := saved_block(self._block(number)))}
@@ -230,13 +208,20 @@ class _Partial:
             task.encoder.set_resources(resources)
             with ThreadPoolExecutor(1, thread_name_prefix="cbe-bench-write") as writer:
                 total, pending = before, None
-                for number, block in run(task, left):
+                first = start = 0.0
+                for place, (number, block) in enumerate(run(task, left)):
                     if pending:
                         pending.result()
                     pending = writer.submit(save_block, self._block(number), block)
                     done[number] = len(block.rows)
                     total += self._rows(number)
                     rows_done(total, self._features.n_rows, before)
+                    if place == 0:
+                        first, start = total, time.perf_counter()
+                    elif place == _BLOCKS_TIMED:
+                        speed = (total - first) / (time.perf_counter() - start)
+                        n_bytes = self._features.n_rows * code_bytes(task.encoder.n_bits_)
+                        foreseen((self._features.n_rows - total) / speed, n_bytes)
                 _wait(pending)
         n_codes = sum(done.values())
         if not n_codes:

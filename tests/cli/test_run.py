@@ -18,6 +18,7 @@ from cbe_bench.core.results import load_rows
 from cbe_bench.evaluators.base import experiment_class, load_experiment
 from cbe_bench.evaluators.configs import load_config
 from cbe_bench.evaluators.run import job_of, opened, run_experiment
+from cbe_bench.reports.page import load_results
 
 pytestmark = pytest.mark.usefixtures("png_only")
 
@@ -218,11 +219,25 @@ MINE = ["--set", "data.keep_dims=null", "--set", "n_bits=[16]", "--set", "seeds=
 MINE += ["--set", "fixed=[bits]", "--set", "encoders=[cbe-rand, lsh]"]
 
 
-def test_a_user_file_is_used_and_named(tmp_path, user_file):
-    result = run("--out", tmp_path / "out", "--set", f"data.file={user_file}", *MINE)
-    assert "mine (user): 1,000 of 1,150 database rows, 50 queries, d = 40" in result.output
+def test_all_rows_of_a_user_file_are_used_and_the_answer_comes_first(tmp_path, user_file):
+    own = ["--out", tmp_path / "out", "--set", f"data.file={user_file}", *MINE, "--set", "n_bits=[8, 64]"]
+    own += ["--set", "encoders=[cbe-rand, lsh, itq]"]
+    result = run(*own)
+    assert "mine (user): 1,150 database rows, 50 queries, d = 40, centred; cbe-rand" in result.output
+    assert "left out: itq at 64 bits" in result.output
     rows = rows_in(tmp_path / "out", "mine")
     assert {(row.data, row.data_kind) for row in rows} == {("mine", "user")}
+    assert {(row.encoder, row.n_bits) for row in rows} == {
+        (label, k) for label in ("cbe-rand", "lsh", "itq") for k in (8, 64) if label != "itq" or k == 8
+    }
+    assert {row.n_database for row in rows} == {1150} and all(row.params["center"] for row in rows)
+    assert {row.encode_us_per_vector > 0 for row in rows} == {True}
+    best = max((row for row in rows if row.n_bits == 64), key=lambda row: row.recall[-1])
+    answer = f"mine: {best.encoder} with 64 bits (8 bytes) finds {best.recall[-1]:.3f} of the 10 nearest by cosine"
+    assert answer in result.stdout and result.stdout.index(answer) < result.stdout.index("recall@100 by code length")
+    assert "F-bits-lsh" not in result.output, "verdicts on the paper are not what was asked for"
+    facts = load_results(tmp_path / "out" / "smoke")
+    assert facts["title"] == "Binary codes for mine" and facts["findings"][0].startswith(answer)
 
 
 def test_one_of_several_datasets_of_a_user_file_is_used(tmp_path, user_file):

@@ -42,7 +42,7 @@ class Recorder(Silent):
 
 
 def run(out, file, *overrides, resources=None, reporter=None):
-    own = [f"data.file={file}", "n_bits=[16,64]", "name=classification"]
+    own = [f"data.file={file}", "center=false", "n_bits=[16,64]", "name=classification"]
     config = load_config(CONFIG, "smoke", [*own, *overrides])
     reporter = reporter or Silent()
     with opened(config, resources or Resources(), reporter) as experiment:
@@ -136,7 +136,9 @@ def test_a_bad_row_of_any_seed_ends_the_run_before_its_first_cell(tmp_path, rng)
 def test_training_sizes_of_encoders(tmp_path, rng):
     """Data-independent methods are fitted to no rows; others to their own number, at most all there are."""
     encoders = "encoders=[lsh, cbe-opt, {name: cbe-opt, label: few, n_train: 20}, {name: itq, n_train: 10000}]"
-    config = load_config(CONFIG, "smoke", [f"data.file={toy_file(tmp_path / 'toy.h5', rng)}", "n_bits=[16]", encoders])
+    config = load_config(
+        CONFIG, "smoke", [f"data.file={toy_file(tmp_path / 'toy.h5', rng)}", "n_bits=[16]", "center=false", encoders]
+    )
     with opened(config, Resources(), Silent()) as experiment:
         found = {cell.label: cell.spec.n_train for cell in experiment.cells("cells", ())}
     assert found == {"original": 0, "lsh": 0, "cbe-opt": 48, "few": 20, "itq": 48}

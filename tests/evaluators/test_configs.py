@@ -152,13 +152,51 @@ def test_an_own_file_brings_its_dimensions_and_code_lengths_follow(tmp_path):
     np.save(tmp_path / "mine.npy", np.ones((5, 96), np.float32))
     file = f"data.file={tmp_path / 'mine.npy'}"
     config = load_config(FLICKR, "quick", [file])
-    assert (config.name, config.data.dim, config.n_bits) == ("mine", 96, (12, 24, 48, 96))
+    assert (config.name, config.data.dim, config.n_bits) == ("mine", 96, (12, 24, 48, 96, 192, 384, 512))
     assert load_config(FLICKR, "quick", [file, "n_bits=[7]"]).n_bits == (7,)
-    assert load_config(FLICKR, "smoke", [file]).n_bits == (12, 24, 48, 96)
+    assert load_config(FLICKR, "smoke", [file]).n_bits == config.n_bits
     fewer = load_config(FLICKR, "quick", [file, "data.keep_dims=48"])
-    assert (fewer.n_features, fewer.n_bits) == (48, (6, 12, 24, 48))
+    assert (fewer.n_features, fewer.n_bits) == (48, (6, 12, 24, 48, 96, 192, 512))
     with pytest.raises(InputError, match="no such file"):
         load_config(FLICKR, "quick", [f"data.file={tmp_path / 'none.npy'}"])
+
+
+@pytest.mark.parametrize("scale", ["smoke", "quick", "paper"])
+def test_all_rows_of_an_own_file_are_used_and_centred(scale, tmp_path):
+    np.save(tmp_path / "mine.npy", np.ones((12_000, 96), np.float32))
+    file = f"data.file={tmp_path / 'mine.npy'}"
+    config = load_config(FLICKR, scale, [file])
+    assert (config.n_database >= 12_000, config.n_train, config.n_features) == (True, 10_000, 96)
+    assert {entry.name for entry in config.encoders} >= {"sign", "itq", "cbe-opt", "lsh"}
+    assert all(config.params_of(entry)["center"] for entry in config.encoders)
+    by_name = {entry.name: entry for entry in config.encoders}
+    assert config.lengths(by_name["itq"]) == [12, 24, 48, 96]
+    assert config.lengths(by_name["cbe-opt"])[-1] == 512
+    assert "itq at 192, 384, 512 bits" in config.lengths_left_out
+    chosen = load_config(FLICKR, scale, [file, "center=false", "encoders=[cbe-rand]", "n_database=500"])
+    assert (chosen.params_of(chosen.encoders[0]), chosen.n_database, chosen.n_train) == ({}, 500, 500)
+    released = load_config(FLICKR, scale, [file, "protocol=released-code"])
+    assert "center" not in released.params_of(by_name["lsh"]), "that protocol centres the features themselves"
+
+
+def test_the_papers_protocol_does_not_centre():
+    config = load_config(FLICKR, "quick")
+    assert (config.center, config.data.own) == (False, False)
+    assert not any("center" in config.params_of(entry) for entry in config.encoders)
+
+
+def test_comparisons_with_and_without_centring_stay_as_they_are(tmp_path):
+    np.save(tmp_path / "mine.npy", np.ones((5, 96), np.float32))
+    config = load_config(FLICKR.with_name("embeddings.yaml"), "quick", [f"data.file={tmp_path / 'mine.npy'}"])
+    labels = {entry.label: config.params_of(entry) for entry in config.encoders}
+    assert (labels["cbe-orth"], labels["cbe-orth, centred"]) == ({}, {"center": True})
+
+
+def test_a_method_is_left_out_where_it_cannot_have_a_code_length(load):
+    config = load(GOOD | {"n_bits": [32, 96], "encoders": ["lsh", "itq"]})
+    assert [config.lengths(entry) for entry in config.encoders] == [[32, 96], [32]]
+    with pytest.raises(InputError, match=r"encoders\.itq: itq: n_bits = 96; at most the number of features, 64"):
+        load(GOOD | {"n_bits": [96], "encoders": ["itq"]})
 
 
 @pytest.mark.parametrize("data", [{"dim": 0}, {"keep_dims": "many"}, {"keep_dims": 0}, {"dim": None}])

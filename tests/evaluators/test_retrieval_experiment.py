@@ -74,7 +74,7 @@ def test_run_writes_rows_tables_and_figures_and_resumes(tmp_path):
     for row in rows:
         assert row.depths == tuple(range(1, 101))
         assert np.all(np.diff(row.recall) >= 0)
-        assert row.encoded_bits == (row.n_bits if row.encoder == "bilinear-rand" else 64)
+        assert row.encoded_bits == row.n_bits and row.encode_us_per_vector > 0
         assert row.encode_us_per_vector > 0
         assert row.n_train == row.n_train_pool == 0
     before, reporter = (folder / "rows.jsonl").read_bytes(), Recorder()
@@ -181,7 +181,7 @@ def test_a_shorter_code_is_not_skipped_for_a_longer_one(tmp_path):
     limit = max(cell.memory_bytes for cell in cells_of(*overrides) if cell.spec.n_bits == 64)
     rows = {row.n_bits: row for row in run_rows(tmp_path, *overrides, resources=Resources(memory_bytes=limit))}
     assert {k: row.status for k, row in rows.items()} == {20_000: "skipped", 64: "ok", 32: "ok"}
-    assert rows[32].encoded_bits == rows[64].encoded_bits == 64
+    assert rows[32].fit_s == rows[64].fit_s, "one encoder, whose codes are nested"
 
 
 def test_estimates_grow_with_the_work():
@@ -300,6 +300,9 @@ def test_the_plan_lists_what_is_known(tmp_path):
     with opened(config, Resources(), Silent()) as experiment:
         cells = plan(experiment, job_of(experiment, "smoke", tmp_path, ""))
         assert "1,000 database rows, 50 queries, d = 128" in experiment.headline
-    assert len(cells) == 4 + 4
+    foreseen = [one.cell for one in cells if "(the time of cbe-rand)" in one.cell.title]
+    assert len(cells) == 4 + 4 + len(foreseen)
+    assert {cell.label for cell in foreseen} == {"lsh"}, "the length that lsh has in the time of cbe-rand"
+    assert all(1 <= cell.spec.n_bits <= 4 * 128 for cell in foreseen)
     assert {one.state for one in cells} == {"to run"}
     assert not list(tmp_path.iterdir())

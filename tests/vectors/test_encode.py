@@ -63,6 +63,13 @@ def test_a_call_that_was_stopped_resumes_to_the_same_bytes(source, codes, tmp_pa
     assert not out.with_name(out.name + ".partial").exists()
 
 
+def test_how_long_and_how_large_is_said_once(source, tmp_path, small_blocks):
+    said = []
+    encode_file(source, tmp_path / "c.cbe.h5", method="cbe-rand", n_bits=100, foreseen=lambda *how: said.append(how))
+    ((seconds, n_bytes),) = said
+    assert 0 < seconds < 60 and n_bytes == 500 * 13
+
+
 def test_a_damaged_block_is_encoded_again(source, codes, tmp_path):
     out = tmp_path / "again.cbe.h5"
 

@@ -11,9 +11,10 @@ from cbe_bench import CodeIndex, encode_file
 from cbe_bench.cli import main
 from cbe_bench.core.errors import InputError
 from cbe_bench.core.resources import Resources
+from cbe_bench.kernels.asymmetric import AsymmetricQueries
 from cbe_bench.kernels.bits import pack_signs, unpack_signs
 from cbe_bench.kernels.linalg.rescoring import exact_nearest
-from cbe_bench.kernels.nearest import AsymmetricSearch, HammingSearch
+from cbe_bench.kernels.nearest import AsymmetricSearch, HammingSearch, asymmetric_top_k
 from cbe_bench.vectors import code_file
 
 
@@ -99,6 +100,17 @@ def test_kernels_find_the_nearest_with_ties_in_pieces(rng, n_bits):
     assert (np.diff(rows, axis=1)[same] > 0).all(), "equal scores in order of row"
 
 
+@pytest.mark.parametrize("tail", [0.0, 1.0, 4.0])
+def test_coarse_sums_bound_exact_ones_and_lose_nothing(rng, tail):
+    """Also where a few values of a query are far larger than the others, and coarse values are mostly zero."""
+    projections = rng.standard_normal((5, 1300)) * np.exp(tail * rng.standard_normal(1300))
+    database = pack_signs(rng.standard_normal((700, 1300)))
+    scores, rows = asymmetric_top_k(projections, database, 20)
+    every = AsymmetricQueries(projections).scores(database)
+    order = np.argsort(-every, axis=1, kind="stable")[:, :20]
+    assert np.array_equal(rows, order) and np.array_equal(scores, np.take_along_axis(every, order, axis=1))
+
+
 @pytest.mark.parametrize("metric", ["cosine", "l2", "ip"])
 def test_exact_nearest_is_the_definition(rng, metric):
     X, Q = rng.standard_normal((200, 17)).astype(np.float32), rng.standard_normal((9, 17)).astype(np.float32)
@@ -170,6 +182,9 @@ def test_encode_and_search_in_the_terminal(source, vectors, queries, tmp_path):
         target = tmp_path / f"found{suffix}"
         code, text = run("search", out, tmp_path / "queries.npy", "-k", 4, "--rerank", source, "-o", target)
         assert code == 0 and "20 queries among 499 codes" in text, text
+    quiet = [run("encode", source, "-o", out, "--force", "-q", "--method", "cbe-rand", "--bits", 100)]
+    quiet += [run("search", out, tmp_path / "queries.npy", "-k", 4, "-q", "-o", tmp_path / "q.npy")]
+    assert quiet == [(0, ""), (0, "")]
     array = np.load(tmp_path / "found.npy")
     assert array.shape == (20, 4) and array.dtype.names == ("id", "distance")
     lines = [json.loads(line) for line in (tmp_path / "found.jsonl").read_text().splitlines()]

@@ -106,7 +106,7 @@ class ArrayFeatures(StoredFeatures):
 
     def _read(self, rows: NDArray[np.int64]) -> Matrix:
         out = np.empty((len(rows), self.n_features), np.float32)
-        if rows[-1] - rows[0] + 1 == len(rows) and self._read_directly(int(rows[0]), out):
+        if self._read_directly(rows, out):
             return out
         with np.errstate(over="ignore", invalid="ignore"):
             for part in slices(len(rows), max(1, _SLICE_BYTES // (4 * self.n_features))):
@@ -116,19 +116,24 @@ class ArrayFeatures(StoredFeatures):
                 release_pages(self._array)
         return out
 
-    def _read_directly(self, first: int, out: Matrix) -> bool:
-        """Read consecutive rows that are stored as they are returned, without mapping them; return whether they are."""
+    def _read_directly(self, rows: NDArray[np.int64], out: Matrix) -> bool:
+        """Read rows that are stored as they are returned, without mapping them; return whether they are.
+
+        A row that is mapped brings pages around it into memory, far more than its own.
+        """
         array = self._array
         whole = isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap) and array.flags.c_contiguous
         if not whole or array.dtype != out.dtype:
             return False
+        starts = np.flatnonzero(np.diff(rows, prepend=rows[0] - 2) != 1)
         with self.path.open("rb", buffering=0) as file:
-            file.seek(array.offset + first * array.strides[0])  # type: ignore[attr-defined]
-            left = out.reshape(-1).view(np.uint8).data
-            while left and (count := file.readinto(left)):
-                left = left[count:]
-        if left:
-            raise InputError(f"{self.path}: ends early; it was changed while it was read")
+            for start, stop in zip(starts, [*starts[1:], len(rows)], strict=True):
+                file.seek(array.offset + int(rows[start]) * array.strides[0])  # type: ignore[attr-defined]
+                left = out[start:stop].reshape(-1).view(np.uint8).data
+                while left and (count := file.readinto(left)):
+                    left = left[count:]
+                if left:
+                    raise InputError(f"{self.path}: ends early; it was changed while it was read")
         return True
 
     def _describe(self) -> dict[str, Any]:

@@ -65,15 +65,17 @@ class ClassificationExperiment(Experiment):
             f"{self.features.name} ({self.features.kind}): {self._n_classes} classes, of each "
             f"{config.train_per_class:,} rows for training, {config.validation_per_class:,} for validation, "
             f"{config.test_per_class:,} for the test, d = {config.n_features:,}; {len(self.cells('cells', ()))} cells"
+            f"{', centred' * config.center}{config.lengths_left_out}"
         )
 
     def cells(self, stage: str, rows: Sequence[Any]) -> list[Cell]:
         """List, seed by seed, the features themselves and every encoder at every code length, the longest first."""
         config = self.config
-        lengths = sorted(config.n_bits, reverse=True)
         original = EncoderConfig(name=ORIGINAL, label=ORIGINAL)
         wanted = [(original, _FLOAT_BITS * config.n_features)]
-        wanted += [(entry, n_bits) for entry in config.encoders for n_bits in lengths]
+        wanted += [
+            (entry, n_bits) for entry in config.encoders for n_bits in sorted(config.lengths(entry), reverse=True)
+        ]
         data_hash = self.features.content_hash()
         return [self._cell(entry, n_bits, seed, data_hash) for seed in config.seeds for entry, n_bits in wanted]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from cbe_bench.core.results import DATA_KINDS
-from cbe_bench.evaluators.classification.paper import ACCURACY_PERCENT
+from cbe_bench.evaluators.classification.paper import ACCURACY_PERCENT, PAPER_PARAMS
 from cbe_bench.evaluators.classification.rows import ORIGINAL, ClassificationRow
 
 
@@ -41,7 +41,7 @@ def accuracy_table(rows: list[ClassificationRow]) -> pd.DataFrame:
 def _line(cells: list[ClassificationRow]) -> dict[str, Any]:
     first, done = cells[0], [row for row in cells if row.ok]
     square = first.n_bits == first.n_features or first.encoder == ORIGINAL
-    printed = ACCURACY_PERCENT.get(first.encoder) if square and not first.params else None
+    printed = ACCURACY_PERCENT.get(first.encoder) if square and first.params.items() <= PAPER_PARAMS.items() else None
     accuracy, symmetric = (
         100 * pd.Series([getattr(row, name) for row in done], dtype=float)
         for name in ("accuracy", "accuracy_symmetric")

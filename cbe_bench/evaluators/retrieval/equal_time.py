@@ -145,6 +145,17 @@ def least_bytes(spec: EqualTimeSpec) -> int:
     return BASE_BYTES + reference.memory_bytes(spec.target_bits, spec.n_features) + beside
 
 
+def expected_bits(spec: EqualTimeSpec) -> int:
+    """Estimate the code length of a cell by the operations of the method and of the reference."""
+    own, reference = timed_methods(spec)
+    if own == reference or spec.most_bits < 1:
+        return spec.target_bits
+    d = spec.n_features
+    budget = reference.make(spec.target_bits).cost_estimate(d)
+    lengths = own.make(spec.most_bits).candidate_lengths(d, spec.most_bits)
+    return lengths[max(0, bisect_right(lengths, budget, key=lambda n_bits: own.make(n_bits).cost_estimate(d)) - 1)]
+
+
 @dataclass(frozen=True, kw_only=True)
 class EqualTime:
     """What was found for a cell: fields of its row."""

@@ -6,7 +6,7 @@ over the data, the longest code first.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -29,13 +29,14 @@ from cbe_bench.evaluators.retrieval.config import RetrievalConfig
 from cbe_bench.evaluators.retrieval.equal_time import (
     BATCH,
     EqualTimeSearch,
+    expected_bits,
     least_bytes,
     timed_methods,
     timing_code,
     with_most_bits,
 )
 from cbe_bench.evaluators.retrieval.estimates import cell_bytes, evaluation_operations, ground_truth_operations
-from cbe_bench.evaluators.retrieval.evaluator import RetrievalEvaluator, encoder_of
+from cbe_bench.evaluators.retrieval.evaluator import RetrievalEvaluator, encoded_bits, encoder_of
 from cbe_bench.evaluators.retrieval.figures import retrieval_report
 from cbe_bench.evaluators.retrieval.measurements import retrieval_measurements
 from cbe_bench.evaluators.retrieval.rows import (
@@ -105,7 +106,8 @@ class RetrievalExperiment(Experiment):
         of_all = f" of {there:,}" if used < there else ""
         return (
             f"{self.features.name} ({self.features.kind}): {used:,}{of_all} database rows, "
-            f"{len(split.queries):,} queries, d = {self.config.n_features:,}; {names}"
+            f"{len(split.queries):,} queries, d = {self.config.n_features:,}{', centred' * self.config.center}; {names}"
+            f"{self.config.lengths_left_out}"
         )
 
     def cells(self, stage: str, rows: Sequence[Any]) -> list[Cell]:
@@ -116,7 +118,7 @@ class RetrievalExperiment(Experiment):
         self._known_seeds = frozenset(row.seed for row in mine)
         if stage == EQUAL_TIME:
             return self._equal_time_cells
-        lengths = {entry.label: set(self._common_lengths) for entry in self.config.encoders}
+        lengths = {entry.label: set(self._common_lengths(entry)) for entry in self.config.encoders}
         for cell in self._equal_time_cells:
             if cell.key in measured:
                 lengths[cell.label].add(measured[cell.key].n_bits)
@@ -127,9 +129,42 @@ class RetrievalExperiment(Experiment):
             for n_bits in sorted(lengths[entry.label], reverse=True)
         ]
 
-    @property
-    def _common_lengths(self) -> tuple[int, ...]:
-        return self.config.n_bits if "bits" in self.config.fixed else ()
+    def expected_cells(self, stage: str, rows: Sequence[Any]) -> list[Cell]:
+        """List the cells of a stage; code lengths of equal time that are not measured yet are foreseen.
+
+        Parameters
+        ----------
+        stage : str
+            One of `stages`.
+        rows : sequence of Row
+            The rows on disk now.
+
+        Returns
+        -------
+        list of Cell
+        """
+        cells = self.cells(stage, rows)
+        if stage == EQUAL_TIME:
+            return cells
+        known = {(cell.label, cell.spec.n_bits) for cell in cells}  # type: ignore[attr-defined]
+        lengths = {
+            (cell.label, expected_bits(cell.spec)): cell  # type: ignore[arg-type]
+            for cell in self._equal_time_cells
+            if cell.key not in self._measured
+        }
+        entries = {entry.label: entry for entry in self.config.encoders}
+        return cells + [
+            replace(
+                self._recall_cell(entries[label], n_bits, seed, longest=True),
+                title=f"{label}, about {n_bits:,} bits (the time of {self.config.time_reference}), seed {seed}",
+            )
+            for seed in self.config.seeds
+            for label, n_bits in lengths
+            if (label, n_bits) not in known
+        ]
+
+    def _common_lengths(self, entry: EncoderConfig) -> list[int]:
+        return self.config.lengths(entry) if "bits" in self.config.fixed else []
 
     @cached_property
     def _data_hash(self) -> str:
@@ -142,7 +177,7 @@ class RetrievalExperiment(Experiment):
         if "time" not in config.fixed:
             return []
         reference = next(entry for entry in config.encoders if entry.label == config.time_reference)
-        lengths = sorted(config.n_bits, reverse=True)
+        lengths = sorted(config.lengths(reference), reverse=True)
         return [self._equal_time_cell(entry, reference, n_bits) for n_bits in lengths for entry in config.encoders]
 
     def _equal_time_cell(self, entry: EncoderConfig, reference: EncoderConfig, target_bits: int) -> Cell:
@@ -214,7 +249,7 @@ class RetrievalExperiment(Experiment):
         data = task.view(seed, cached_bytes(self.resources.memory_limit, d, n_database, len(split.train_positions)))
         warn_of_mean(data.queries(), [entry.label for entry in self.config.encoders if self._encoder(entry).linear])
         evaluator = RetrievalEvaluator(data, task.n_neighbours, task.depth, reporter.advance, auc=self.config.auc)
-        return _Group(evaluator, _encoded_bits(cells))
+        return _Group(evaluator, encoded_bits(cells))
 
     def _check_features(self, alone: Any) -> None:
         """Check the rows of all seeds without results, before the first cell runs.
@@ -260,19 +295,3 @@ class RetrievalExperiment(Experiment):
     def measurements(cls, results: Results) -> Iterator[Measurement]:
         """Yield recall, averaged AUC and ratios of time."""
         return retrieval_measurements(results.rows)
-
-
-def _encoded_bits(cells: Sequence[Cell]) -> dict[str, int]:
-    """Return the code length each cell is encoded with, by key: nested codes with the longest of their method."""
-    longest: dict[str, int] = {}
-    for cell in cells:
-        spec: Any = cell.spec
-        name = _shared_codes(spec)
-        longest[name] = max(longest.get(name, 0), spec.n_bits)
-    return {cell.key: longest[_shared_codes(cell.spec)] for cell in cells}
-
-
-def _shared_codes(spec: Any) -> str:
-    """Name the codes that those of a cell are a prefix of."""
-    nested = make_encoder(spec.encoder, **spec.params).nested
-    return repr((spec.encoder, sorted(spec.params.items()), spec.n_train, None if nested else spec.n_bits))

@@ -43,9 +43,7 @@ class RetrievalRow(RetrievalSpec, Row):
     """rho = max|x| / ||x|| of the queries as they are encoded, after any transform: smallest, median, largest."""
     fit_s: float = math.nan
     encode_us_per_vector: float = math.nan
-    """The time of `encoded_bits` bits, on all threads of the run."""
-    encoded_bits: int = 0
-    """The length that was encoded: nested codes are prefixes of the longest."""
+    """Of codes of this length, on all threads of the run."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -67,7 +67,7 @@ def recall_table(rows: Sequence[Row]) -> pd.DataFrame:
     """Return one line per encoder and code length: recall at a few depths, cost, and how its cells ended.
 
     Cost is the median over seeds of the seconds to train or draw the parameters, and of the microseconds to encode a
-    vector on all threads, to `encoded_bits` bits, of which nested codes of fewer bits are a prefix.
+    vector on all threads.
     """
     groups: dict[tuple[int, str], list[RetrievalRow]] = {}
     for row in recall_rows(rows):
@@ -87,7 +87,6 @@ def _line(cells: list[RetrievalRow]) -> dict[str, object]:
         **_recalls(done),
         "fit_s": _median(row.fit_s for row in done),
         "encode_us_per_vector": _median(row.encode_us_per_vector for row in done),
-        "encoded_bits": max((row.encoded_bits for row in done), default=0),
         "not_ok": "; ".join(sorted({f"{row.status}: {row.reason}" for row in cells if not row.ok})),
     }
 

@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from cbe_bench.core.config import Positive
-from cbe_bench.core.errors import InputError
 from cbe_bench.core.resources import Resources
 from cbe_bench.evaluators.configs import EncoderConfig
 from cbe_bench.evaluators.search.making import make_index
@@ -35,10 +34,6 @@ class SearchConfig(NeighboursConfig):
             return ""
         return missing_library() or ("" if self.lengths(entry) else self._problem(entry, self.n_bits[0]))
 
-    def lengths(self, entry: EncoderConfig) -> list[int]:
-        """Return the code lengths that a method can have."""
-        return [n_bits for n_bits in self.n_bits if not self._problem(entry, n_bits)]
-
     def problems(self) -> Iterable[str]:
         """Find what is well-formed but cannot work."""
         yield from super().problems()
@@ -48,20 +43,14 @@ class SearchConfig(NeighboursConfig):
             yield f"depth: found {self.depth}; there are {self.n_neighbours} neighbours to be found"
 
     def _check_encoder(self, entry: EncoderConfig) -> None:
-        """Raise InputError unless a method can have one of the code lengths."""
-        if {"n_bits", "random_state"} & entry.params.keys():
-            raise InputError("n_bits and random_state are set by the keys n_bits and seeds")
+        """Raise InputError unless a method can have one of the code lengths; an index of another library need not."""
         if entry.name in PEERS:
-            self._make(entry, n_bits=8, n_features=8)  # its parameters; lengths may be none
-        elif not self.lengths(entry):
-            raise InputError(self._problem(entry, self.n_bits[0]))
+            self._index(entry, n_bits=8, n_features=8)
+        else:
+            super()._check_encoder(entry)
 
-    def _problem(self, entry: EncoderConfig, n_bits: int) -> str:
-        try:
-            self._make(entry, n_bits=n_bits, n_features=self.n_features)
-        except InputError as error:
-            return str(error)
-        return ""
+    def _make(self, entry: EncoderConfig, n_bits: int) -> None:
+        self._index(entry, n_bits=n_bits, n_features=self.n_features)
 
-    def _make(self, entry: EncoderConfig, **sizes: int) -> None:
+    def _index(self, entry: EncoderConfig, **sizes: int) -> None:
         make_index(entry.name, self.params_of(entry), **sizes, metric=self.metric, seed=0, resources=Resources())

@@ -62,7 +62,8 @@ class SearchExperiment(Experiment):
         skipped = "".join(f"; skipped: {', '.join(labels)}: {reason}" for reason, labels in reasons.items())
         return (
             f"{self.features.name} ({self.features.kind}): {len(split.database):,} database rows, "
-            f"{len(split.queries):,} queries, d = {config.n_features:,}, neighbours by {config.metric}; "
+            f"{len(split.queries):,} queries, d = {config.n_features:,}{', centred' * config.center}, "
+            f"neighbours by {config.metric}; "
             f"{', '.join(entry.label for entry in config.present)}{skipped}"
         )
 

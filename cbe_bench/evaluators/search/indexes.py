@@ -18,7 +18,7 @@ from cbe_bench.encoders.rabitq_codes import RaBitQCodes, concatenated
 from cbe_bench.kernels.asymmetric import AsymmetricQueries
 from cbe_bench.kernels.bits import Codes
 from cbe_bench.kernels.hamming import inner_products
-from cbe_bench.kernels.nearest import top_k
+from cbe_bench.kernels.nearest import asymmetric_top_k, top_k
 from cbe_bench.kernels.parallel import slices
 from cbe_bench.kernels.ranking import lowest
 
@@ -122,8 +122,10 @@ class EncoderIndex(Index):
 
     def search(self, queries: NDArray, k: int) -> NDArray[np.int64]:
         """Rank codes; equal scores by position."""
-        if self._scoring == "symmetric" and k <= _FEW:
+        if k <= _FEW and self._scoring == "symmetric":
             return top_k(self._encoder.encode(queries), self._codes, k)[1]
+        if k <= _FEW:
+            return asymmetric_top_k(self._encoder.project(queries), self._codes, k)[1]
         parts = slices(len(queries), _QUERIES_AT_ONCE)
         return np.concatenate([lowest(-self._scores(queries[part]), k) for part in parts])
 

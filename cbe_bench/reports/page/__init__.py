@@ -16,6 +16,7 @@ from cbe_bench.core.errors import InputError
 from cbe_bench.core.results import DESCRIPTION_FILE, Results
 from cbe_bench.evaluators.base import judge, load_experiments
 from cbe_bench.reports.advice import choices, summaries
+from cbe_bench.reports.answer import answer, is_own
 from cbe_bench.reports.claim_summary import counts, summarise
 from cbe_bench.reports.claims_table import claims_markdown, region
 from cbe_bench.reports.errata import ERRATA
@@ -29,6 +30,7 @@ from cbe_bench.reports.page.text import counted, duration, interval, markdown_ta
 from cbe_bench.reports.page.views import KIND_NAMES, ExperimentView, page_sections, sorted_kinds
 
 PAPER = "https://arxiv.org/abs/1511.06480"
+_TITLE = "Circulant binary embedding, reproduced"
 PIECES = ("summary", "claims", "advice", "table2", "findings", "failing", "choice")
 """Parts of the page that other documents may include, each a template of Markdown."""
 
@@ -96,6 +98,10 @@ def load_results(folder: Path) -> dict[str, Any]:
     verdicts = judge(experiments)
     claims = summarise(verdicts)
     lead = leading(experiments)
+    own = [one for one in experiments if is_own(one)]
+    only_own = len(own) == len(experiments)
+    answers = [text for one in own if (text := answer(one))]
+    sentences = answers + findings(lead, {} if only_own else counts(claims))
     return {
         "version": cbe_bench.__version__,
         "scale": scale,
@@ -115,7 +121,9 @@ def load_results(folder: Path) -> dict[str, Any]:
         "choices": every_choice,
         "explorer": [found for section in by_data if (found := explorer_data(section.results))],
         "cards": cards(claims),
-        "findings": findings(lead, counts(claims)),
+        "title": f"Binary codes for {', '.join(one.name for one in own)}" if only_own else _TITLE,
+        "answers": answers,
+        "findings": sentences,
         "lead_figures": [
             one for section in sections if section.results is lead for one in section.figures if one.name == "frontier"
         ],

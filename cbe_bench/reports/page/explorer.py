@@ -8,6 +8,7 @@ from cbe_bench.core.style import line_styles
 from cbe_bench.evaluators.retrieval.frontier import BASELINE, differences_table, frontier_table
 from cbe_bench.evaluators.retrieval.rows import recall_rows
 from cbe_bench.evaluators.retrieval.tables import recall_table
+from cbe_bench.evaluators.task import is_trained
 from cbe_bench.reports.advice import choices
 
 _DASHES = {"-": "", "--": "6 3", "-.": "7 3 1.5 3", ":": "1.5 3"}
@@ -23,7 +24,7 @@ def explorer_data(results: Results) -> dict[str, Any] | None:
     recalls = {(line["n_bits"], line["encoder"]): line for line in recall_table(results.rows).to_dict("records")}
     differences = _by_cell(differences_table(results.rows, bits))
     times = _by_cell(frontier_table(results.rows))
-    trained = {row.label: row.n_train > 0 for row in recall_rows(results.rows)}
+    trained = {row.label: is_trained(row) for row in recall_rows(results.rows)}
     methods = list(dict.fromkeys(one.method for choice in found for one in choice.standings))
     lines = []
     for method, (colour, dash) in line_styles(methods).items():
