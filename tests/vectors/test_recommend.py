@@ -11,7 +11,8 @@ from cbe_bench.cli import main
 from cbe_bench.core.errors import InputError
 from cbe_bench.kernels.linalg.rescoring import exact_nearest
 from cbe_bench.vectors.recommend.answer import Target, choose, sentence
-from cbe_bench.vectors.recommend.measure import Cell, Estimate
+from cbe_bench.vectors.recommend.extrapolate import Estimate
+from cbe_bench.vectors.recommend.measure import Cell
 
 
 def cell(n_bits, search="hamming", search_us=100.0, **recall):
