@@ -1,6 +1,6 @@
 """Whether `recommend` keeps its promises: its advice from samples, followed on the whole file.
 
-    python scripts/check_recommend.py VECTORS [--sample 2000] [--queries 2000] [--seeds 1 2 3 4] [--out FILE.csv]
+    python scripts/check_recommend.py VECTORS [--sample 2000] [--queries 2000] [--seeds 1 2 3 4 6] [--out FILE.csv]
 
 Some rows of VECTORS become a file of queries, the others a file that is searched. For each seed and target the codes
 that `recommend` names from a sample and 500 of the queries are made of the whole file, searched and re-ranked as it
@@ -82,7 +82,7 @@ def main() -> None:
     parser.add_argument("vectors", type=Path)
     parser.add_argument("--sample", type=int, default=2000)
     parser.add_argument("--queries", type=int, default=2000)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 6])
     parser.add_argument("--out", type=Path, default=OUT)
     options = parser.parse_args()
     with open_features(options.vectors) as features, tempfile.TemporaryDirectory() as name:

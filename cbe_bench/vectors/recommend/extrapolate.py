@@ -11,8 +11,9 @@ with a smooth g. Measured for many m on samples of several sizes, g and a follow
 r(k, s, N). Where k n / N is less than one neighbour, g is extrapolated; otherwise it is only smoothed.
 
 What is fitted is a polynomial near log(k / N), so the result is a weighted sum of what was measured of each query, and
-its standard error that of a mean over queries. Several forms of the fit are made. The interval holds those of all of
-them, each widened by its residuals: where they differ, as they do far from what was measured, it is wide.
+its standard error that of a mean over queries. Several forms of the fit are made, one of them without extrapolating.
+The interval holds those of all of them, each widened by its residuals: where they differ, as they do far from what was
+measured, it is wide.
 """
 
 from dataclasses import dataclass
@@ -103,7 +104,11 @@ def on_all_rows(points: Points, k: int, full_rows: int, on_sample: float) -> Est
     on_sample : float
         Recall@k on the largest sample, for the record.
     """
-    fits = [fit for form in _FORMS if (fit := _fit(points, k, full_rows, *form)) is not None]
+    forms = [(full_rows, *form) for form in _FORMS]
+    reached = k * int(points.sizes.max(initial=0))
+    if reached < full_rows:  # g may also stay as it is where it was measured last
+        forms.append((reached, *_FORMS[0]))
+    fits = [fit for form in forms if (fit := _fit(points, k, *form)) is not None]
     if not fits:
         return None
     low = min(value - margin for value, margin in fits)
