@@ -74,7 +74,7 @@ def test_run_writes_rows_tables_and_figures_and_resumes(tmp_path):
     for row in rows:
         assert row.depths == tuple(range(1, 101))
         assert np.all(np.diff(row.recall) >= 0)
-        assert row.encoded_bits == row.n_bits and row.encode_us_per_vector > 0
+        assert row.encode_us_per_vector > 0
         assert row.encode_us_per_vector > 0
         assert row.n_train == row.n_train_pool == 0
     before, reporter = (folder / "rows.jsonl").read_bytes(), Recorder()
