@@ -79,15 +79,17 @@ def measured_points(ranks: list[list[Ranks]], sizes: tuple[int, ...], oversample
     oversample : int
         Candidates for each neighbour.
     """
-    found = []
+    counts: list[int] = []
+    rows: list[int] = []
+    recalls: list[NDArray[np.float64]] = []
     for size, parts in zip(sizes, ranks, strict=True):
         most = min(parts[0][0].shape[1], int(_LARGEST_FRACTION * size / oversample))
         octaves = np.arange(0.0, np.log2(max(most, 1)) + 1e-9, 1 / _COUNTS_PER_OCTAVE)
         for m in np.unique(np.round(2**octaves).astype(np.int64)) if most else ():
-            recall = np.mean([recall_of_queries(part, m, m * oversample) for part in parts], axis=0)
-            found.append((m, size, recall))
-    counts, rows, recalls = (np.array(values) for values in zip(*found, strict=True)) if found else (np.empty(0),) * 3
-    return Points(counts, rows, recalls)
+            counts.append(int(m))
+            rows.append(size)
+            recalls.append(np.mean([recall_of_queries(part, m, m * oversample) for part in parts], axis=0))
+    return Points(np.array(counts, np.int64), np.array(rows, np.int64), np.array(recalls))
 
 
 def on_all_rows(points: Points, k: int, full_rows: int, on_sample: float) -> Estimate | None:
