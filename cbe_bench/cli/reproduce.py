@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="reproduce")
-@scale_option("smoke: minutes, few dimensions. quick: up to 2,500 rows, full dimension. paper: 100,000 rows.")
+@scale_option("smoke: minutes, few dimensions. quick: 1,000 rows, full dimension. paper: 100,000 rows.")
 @click.option(
     "--configs",
     type=click.Path(path_type=Path),

@@ -19,7 +19,7 @@ from cbe_bench.cli._output import TABLE, format_option
 
 @click.command(name="run")
 @click.argument("config", type=click.Path(path_type=Path))
-@scale_option("smoke: seconds, few dimensions. quick: up to 2,500 rows, full dimension. paper: 100,000 rows.")
+@scale_option("smoke: seconds, few dimensions. quick: 1,000 rows, full dimension. paper: 100,000 rows.")
 @click.option(
     "--set",
     "overrides",

@@ -24,7 +24,7 @@ class NeighboursConfig(EncodersConfig):
 
     sizes: ClassVar[Scales] = {
         "smoke": {"n_database": 1_000, "n_train": 500, "n_queries": 50},
-        "quick": {"n_database": 2_500, "n_train": 1_500, "n_queries": 400},
+        "quick": {"n_database": 1_000, "n_train": 600, "n_queries": 200},
         "paper": {"n_database": 100_000, "n_train": 10_000, "n_queries": 500},
     }
 
