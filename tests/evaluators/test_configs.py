@@ -126,11 +126,11 @@ def test_bad_grids(entry, expected, load):
         ({"encoders": [{"name": "lsh", "params": {"store": datetime.date(2020, 1, 1)}}]}, "encoders.lsh.params: "),
         (
             {"encoders": [{"name": "itq", "n_train": 5000}]},
-            "encoders.itq.n_train: found 5000; the training set has 1500",
+            "encoders.itq.n_train: found 5000; the training set has 600",
         ),
         ({"experiment": "retreival"}, "experiment: found 'retreival'; did you mean 'retrieval'"),
         ({"protocol": "papers"}, "protocol: found 'papers'; input should be 'paper' or 'released-code'"),
-        ({"n_train": 20_000}, "n_train: found 20000; the database it is drawn from has 2500 rows"),
+        ({"n_train": 20_000}, "n_train: found 20000; the database it is drawn from has 1000 rows"),
         ({"n_database": 50, "n_train": 10}, "n_database: found 50; n_neighbours and depth need at least 100 rows"),
         ({"data": {"name": "x", "dim": 4, "synthetic": False}}, "data.file: required where data.synthetic is false"),
     ],
@@ -214,7 +214,7 @@ def test_features_are_those_of_the_file_or_a_surrogate(load, tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     features, message = open_data(load())
     assert isinstance(features, SyntheticFeatures)
-    assert (features.n_rows, features.n_features) == (2_900, 64)
+    assert (features.n_rows, features.n_features) == (1_200, 64)
     assert "toy.h5" in message
     np.save("toy.npy", np.ones((5, 64), np.float32))
     features, message = open_data(load(GOOD, "data={name: toy, file: toy.npy, dim: 64}"))
