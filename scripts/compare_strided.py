@@ -59,7 +59,7 @@ def recalls(features: Features, fractions: list[int], seed: int, sizes: tuple[in
     found = {}
     for key, encoder in encoders.items():
         ranks = symmetric_ranks(encoder.encode(data.queries()), np.concatenate(codes[key]), neighbours, no_progress)
-        found[key] = float(expected_recall(ranks, np.array([DEPTH]))[0])
+        found[key] = float(expected_recall(ranks, np.array([DEPTH])).mean())
     return found
 
 

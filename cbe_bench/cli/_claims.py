@@ -39,19 +39,17 @@ def show_screen(verdicts: Sequence[Verdict], folder: Path) -> None:
 
 
 def _line(claim: ClaimSummary) -> tuple[str, ...]:
-    one, decisive = claim.deciding, claim.deciding.decisive
+    one = claim.deciding
     data = one.experiment.split(", ")[0] + (" +" if "," in one.experiment else "")
     narrow = width() < _NARROW
-    value = f"{decisive.value:.3g}" if decisive else measured(one, named=False, digits=2 if narrow else 3) or "-"
+    value = measured(one, named=False, digits=2 if narrow else 3) or "-"
     synthetic = " (synthetic)" if one.kind == "synthetic" else ""
-    line = (one.claim, value, "" if decisive else region(one), f"{data}{synthetic}")
+    line = (one.claim, value, region(one), f"{data}{synthetic}")
     return tuple(elided(text, size) for text, size in zip(line, _CUT, strict=True)) if narrow else line
 
 
 def _what(claim: ClaimSummary) -> str:
-    one, decisive = claim.deciding, claim.deciding.decisive
-    if decisive:
-        return f"{decisive.subject} at {decisive.n_bits:,}"
+    one = claim.deciding
     return one.statement if math.isnan(one.value) else one.measure.split(" (interval")[0]
 
 

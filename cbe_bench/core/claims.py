@@ -90,21 +90,6 @@ class Verdict:
         """Whether the value, its interval aside, lies in the region that is claimed."""
         return not self.value < self.least and not self.value > self.most
 
-    @property
-    def decisive(self) -> Evidence | None:
-        """What refutes the claim where its value does not: the first evidence that fails."""
-        failing = [one for one in self.evidence if one.outcome == NOT_REPRODUCED]
-        return failing[0] if self.outcome == NOT_REPRODUCED and self.points_as_claimed and failing else None
-
-
-@dataclass(frozen=True)
-class Part:
-    """One of the statements that must hold for a claim: whether it does, None where it was not measured."""
-
-    holds: bool | None
-    found: str
-    evidence: tuple[Evidence, ...] = ()
-
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
@@ -219,38 +204,6 @@ class Claim:
         estimate = Estimate(deciding.value, deciding.low, deciding.high)
         text = "; ".join(filter(None, [f"{deciding.subject}{at} decides", found]))
         return self.verdict(outcome, estimate, text, source, region=region, evidence=evidence)
-
-    def conclude(
-        self,
-        parts: Sequence[Part],
-        source: Source,
-        estimate: Estimate,
-        region: tuple[float, float] | None = None,
-    ) -> Verdict:
-        """Return the verdict of several parts: all must hold, and one that fails refutes the claim.
-
-        Parameters
-        ----------
-        parts : sequence of Part
-            What was found for each part; `holds` is None where it was not measured.
-        source : Source
-            The data, its kind and the names of the experiments.
-        estimate : Estimate
-            The measured value and its interval.
-        region : pair of float, optional
-            Given where it differs from that of the claim.
-
-        Returns
-        -------
-        Verdict
-            Not tested if no part fails and one was not measured, or if there are no parts.
-        """
-        holds = [part.holds for part in parts]
-        outcome = NOT_REPRODUCED if False in holds else NOT_TESTED if None in holds or not holds else REPRODUCED
-        marks = {True: "", False: "fails: ", None: "not measured: "}
-        found = "; ".join(marks[part.holds] + part.found for part in parts)
-        evidence = [one for part in parts for one in part.evidence]
-        return self.verdict(outcome, estimate, found, source, region=region, evidence=evidence)
 
     def verdicts(self, results: Sequence[Results]) -> list[Verdict]:
         """Judge the claim: the verdicts in the order of the weight of their data, or that it was not tested."""

@@ -113,7 +113,7 @@ def pooled(found: Sequence[Comparison], subject: str = "") -> list[Comparison]:
     counted = [one for one in found if one.counts]
     seeds = set.intersection(*(set(one.differences) for one in counted)) if counted else set()
     differences = {seed: _mean_over([one.differences[seed] for one in counted]) for seed in sorted(seeds)}
-    name = subject or f"{found[0].subject}, overall" if found else ""
+    name = subject or (f"{found[0].subject}, overall" if found else "")
     return [Comparison(name, 0, differences, 0.0)] if differences else []
 
 
@@ -122,7 +122,9 @@ def _mean_over(values: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     return np.mean(values, axis=0) if alike else np.array([np.mean([one.mean() for one in values])])
 
 
-def every(claim: Claim, found: Sequence[Comparison], source: Source, also: Sequence[Comparison] = ()) -> list[Verdict]:
+def every(
+    claim: Claim, found: Sequence[Comparison], source: Source, also: Sequence[Comparison] = (), note: str = ""
+) -> list[Verdict]:
     """Judge that all differences lie in the region of a claim: intervals hold at once (Bonferroni).
 
     Parameters
@@ -135,6 +137,8 @@ def every(claim: Claim, found: Sequence[Comparison], source: Source, also: Seque
         What they were measured on.
     also : sequence of Comparison
         Others, shown beside them.
+    note : str
+        What else was found, in words.
 
     Returns
     -------
@@ -144,13 +148,13 @@ def every(claim: Claim, found: Sequence[Comparison], source: Source, also: Seque
     level = simultaneous_level(sum(one.counts for one in found), LEVEL)
     evidence = [one.evidence(claim.region, level) for one in found]
     evidence += [one.evidence(claim.region, counts=False) for one in also]
-    return [claim.decide(evidence, source, _notes(found))] if found else []
+    return [claim.decide(evidence, source, "; ".join(filter(None, [note, _notes(found)])))] if found else []
 
 
 def overall(
-    claim: Claim, found: Sequence[Comparison], source: Source, also: Sequence[Comparison] = ()
+    claim: Claim, found: Sequence[Comparison], source: Source, also: Sequence[Comparison] = (), subject: str = ""
 ) -> list[Verdict]:
-    """Judge the mean difference over code lengths; those of each length are shown.
+    """Judge the mean difference over code lengths, or over methods; each is shown.
 
     Parameters
     ----------
@@ -162,13 +166,15 @@ def overall(
         What they were measured on.
     also : sequence of Comparison
         Others, shown beside them.
+    subject : str
+        What the mean is called; default: that of the comparisons, overall.
 
     Returns
     -------
     list of Verdict
         One, or none where nothing was compared.
     """
-    evidence = [one.evidence(claim.region) for one in pooled(found)]
+    evidence = [one.evidence(claim.region) for one in pooled(found, subject)]
     evidence += [one.evidence(claim.region, counts=False) for one in (*found, *also)]
     return [claim.decide(evidence, source, _notes(found))] if found else []
 

@@ -4,9 +4,18 @@ import math
 
 import pytest
 
-from cbe_bench.core.claims import Claim, Estimate, Part, Source, outcome_of
+from cbe_bench.core.claims import Claim, Estimate, Evidence, Source, outcome_of
 
-HOLDS, FAILS, OPEN = Part(True, "a"), Part(False, "b"), Part(None, "c")
+HOLDS, FAILS, OPEN, SATURATED, LACKS = (
+    Evidence(outcome or "saturated", 8, value, value - 1, value + 1, outcome)
+    for outcome, value in (
+        ("reproduced", 2.0),
+        ("not reproduced", -3.0),
+        ("inconclusive", 0.5),
+        ("", 9.0),
+        ("not tested", math.nan),
+    )
+)
 
 
 def claim(judge=lambda claim, results: [], **values):
@@ -15,19 +24,32 @@ def claim(judge=lambda claim, results: [], **values):
 
 
 @pytest.mark.parametrize(
-    ("parts", "outcome", "found"),
+    ("evidence", "outcome", "value"),
     [
-        ([HOLDS], "reproduced", "a"),
-        ([HOLDS, HOLDS], "reproduced", "a; a"),
-        ([HOLDS, FAILS], "not reproduced", "a; fails: b"),
-        ([OPEN, FAILS], "not reproduced", "not measured: c; fails: b"),
-        ([HOLDS, OPEN], "not tested", "a; not measured: c"),
-        ([], "not tested", ""),
+        ([HOLDS], "reproduced", 2.0),
+        ([HOLDS, SATURATED], "reproduced", 2.0),
+        ([HOLDS, OPEN], "inconclusive", 0.5),
+        ([HOLDS, OPEN, FAILS], "not reproduced", -3.0),
+        ([LACKS, FAILS], "not reproduced", -3.0),
+        ([HOLDS, OPEN, LACKS], "not tested", math.nan),
+        ([SATURATED], "not tested", math.nan),
+        ([], "not tested", math.nan),
     ],
 )
-def test_all_parts_must_hold_and_one_refutes(parts, outcome, found):
-    verdict = claim().conclude(parts, Source("toy", "real", "one"), Estimate(1.0, 0.5, 1.5))
-    assert (verdict.outcome, verdict.found) == (outcome, found)
+def test_all_evidence_must_agree_and_one_refutes(evidence, outcome, value):
+    verdict = claim(region=(0.0, math.nan)).decide(evidence, Source("toy", "real", "one"))
+    assert verdict.outcome == outcome
+    assert verdict.value == pytest.approx(value, nan_ok=True)
+
+
+def test_the_value_is_the_evidence_nearest_to_a_bound_or_furthest_beyond():
+    def of(outcome, *values):
+        found = [Evidence(f"at {value}", 0, value, value, value, outcome) for value in values]
+        return claim(region=(-1.0, 1.0)).decide(found, Source("toy", "real", "one"))
+
+    assert of("reproduced", 0.0, -0.9, 0.5).value == -0.9
+    assert of("not reproduced", 1.5, -4.0, 3.0).value == -4.0
+    assert "at -4.0 decides" in of("not reproduced", 1.5, -4.0, 3.0).found
 
 
 def test_a_verdict_has_what_its_claim_and_its_source_say():
@@ -47,7 +69,7 @@ def test_without_rows_a_claim_is_not_tested_and_says_why():
 
 def test_real_data_come_first():
     def judge(claim, results):
-        return [claim.conclude([HOLDS], Source("toy", kind, kind), Estimate()) for kind in results]
+        return [claim.decide([HOLDS], Source("toy", kind, kind)) for kind in results]
 
     found = claim(judge).verdicts(["machine", "synthetic", "simulated", "real", "user"])
     assert [verdict.kind for verdict in found] == ["real", "user", "synthetic", "simulated", "machine"]

@@ -29,7 +29,7 @@ from typing import ClassVar, Literal
 import numpy as np
 import pandas as pd
 
-from cbe_bench.core.claims import Claim, Estimate, Part, Source
+from cbe_bench.core.claims import Claim, Evidence, Source, outcome_of
 from cbe_bench.core.code_version import code_version
 from cbe_bench.core.config import BaseConfig, Positive
 from cbe_bench.core.report import Figure, Report, Table
@@ -62,7 +62,7 @@ def judge(claim, results):
     for one in results:
         off = max(abs(row.heads - row.coin) for row in one.rows if row.ok)
         source = Source("coins", "simulated", one.name)
-        verdicts.append(claim.conclude([Part(off < 0.1, f"off by {off:.2f}")], source, Estimate(off)))
+        verdicts.append(claim.decide([Evidence("coins", 0, off, off, off, outcome_of(off < 0.1, True))], source))
     return verdicts
 
 

@@ -66,7 +66,7 @@ def _asymmetric_gain(claim: Claim, rows: Rows, source: Source) -> list[Verdict]:
     lengths = sorted({row.n_bits for row in rows if row.encoder != ORIGINAL and row.n_bits != row.n_features})
     shorter = [[row for row in rows if row.n_bits == k] for k in lengths]
     also = [one for mine in shorter for name in _names(mine) for one in _gain(mine, name)]
-    return overall(claim, found, source, also)
+    return overall(claim, found, source, also, "asymmetric - symmetric, mean over methods")
 
 
 def _gain(rows: Rows, name: str) -> list[Comparison]:

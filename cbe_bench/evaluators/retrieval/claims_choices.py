@@ -42,8 +42,7 @@ def _compare(rows: list[RetrievalRow], parameter: str, changed: object, usual: o
 def _preconditioned(claim: Claim, results: Results) -> list[Verdict]:
     rows = done_rows(results)
     found = _compare(rows, "precondition", "hadamard-blocks", None)
-    verdicts = every(claim, found, source_of(results))
-    return [claim.decide(one.evidence, source_of(results), _flatness(rows)) for one in verdicts]
+    return every(claim, found, source_of(results), note=_flatness(rows))
 
 
 def _flatness(rows: list[RetrievalRow]) -> str:

@@ -1,8 +1,9 @@
 """What the paper says of graphics processors: times of the same codes on the processor and on a device."""
 
+import math
 from collections.abc import Sequence
 
-from cbe_bench.core.claims import Claim, Estimate, Part, Source, Verdict
+from cbe_bench.core.claims import Claim, Estimate, Source, Verdict, outcome_of_interval
 from cbe_bench.core.results import Results
 from cbe_bench.evaluators.times.device import HOST
 from cbe_bench.evaluators.times.rows import TimingRow, encode_rows
@@ -62,7 +63,6 @@ def on_a_gpu(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
             continue
         host, device = max(pairs, key=lambda pair: device_ratio(*pair).value)
         ratio = device_ratio(host, device)
-        holds = True if ratio.low >= SPEED_UP else False if ratio.high < SPEED_UP else None
         where = f"d = {device.n_features:,}, {device.n_bits:,} bits, batches of {device.batch:,}"
         found = (
             f"{ratio.value:.3g} at {where}; copying adds {device.transfer_us_per_vector:.3g} us per vector to "
@@ -71,7 +71,7 @@ def on_a_gpu(claim: Claim, results: Sequence[Results]) -> list[Verdict]:
         source = Source(
             f"times on this machine: one thread, and {device.device_model or device.device}", "machine", one.name
         )
-        verdicts.append(claim.conclude([Part(holds, found)], source, ratio))
+        verdicts.append(claim.verdict(outcome_of_interval(ratio, claim.region), ratio, found, source))
     return verdicts
 
 
@@ -83,6 +83,7 @@ GPU_CLAIM = Claim(
     rule=f"the largest ratio, over the sizes that were timed, of the time of {_ENCODER} on one thread to that on a "
     f"graphics processor, copying apart, is at least {SPEED_UP}, with its interval by quartiles",
     measure="largest time on one thread / time on the device (spread: quartiles)",
+    region=(SPEED_UP, math.nan),
     missing="no device found: none of the rows is of a graphics processor; where there is one, run "
     "cbe-bench time --device gpu --dims 2^15..2^20 --batch 64 --name gpu",
     judge=on_a_gpu,

@@ -36,16 +36,11 @@ class Card:
     @property
     def value(self) -> str:
         """The value that decided."""
-        if self.one.decisive:
-            return number(self.one.decisive.value)
         return "" if math.isnan(self.one.value) else number(self.one.value)
 
     @property
     def what(self) -> str:
         """What that value is."""
-        decisive = self.one.decisive
-        if decisive:
-            return f"{decisive.subject} at {dimensions(decisive.n_bits)}"
         return "" if math.isnan(self.one.value) else self.one.measure
 
     @cached_property
@@ -67,7 +62,7 @@ def cards(claims: Sequence[ClaimSummary]) -> list[Card]:
 def interval_bar(verdict: Verdict) -> str:
     """Return a drawing of the interval of a verdict against its region, as SVG; nothing where it has no region."""
     bounds = [bound for bound in (verdict.least, verdict.most) if not math.isnan(bound)]
-    if not bounds or math.isnan(verdict.value) or verdict.decisive:
+    if not bounds or math.isnan(verdict.value):
         return ""
     ends = [end for end in (verdict.low, verdict.high) if math.isfinite(end)]
     low, high = min(bounds + ends + [verdict.value]), max(bounds + ends + [verdict.value])
