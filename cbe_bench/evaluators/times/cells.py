@@ -9,6 +9,7 @@ from cbe_bench.core.resources import Resources
 from cbe_bench.core.runner import BASE_BYTES, OPERATIONS_PER_SECOND, Cell
 from cbe_bench.encoders import make_encoder
 from cbe_bench.encoders.registry import encoder_class
+from cbe_bench.evaluators.timers import UNSTABLE
 from cbe_bench.evaluators.times.measure import EncodingRound, LearningRound, Round
 from cbe_bench.evaluators.times.rounds import Rounds
 from cbe_bench.evaluators.times.rows import LearningSpec, TimingRow, TimingSpec
@@ -105,3 +106,10 @@ def timer_of(cells: Sequence[Cell], n_rounds: int, budget_s: float, reporter: Re
     titles = {cell.key: cell.title for cell in cells}
     kind = LearningRound if isinstance(cells[0].spec, LearningSpec) else EncodingRound
     return kind(specs, budget_s, lambda key: reporter.step(f"{titles[key]}: parameters, first call", 0.0))
+
+
+def summary_of(row: TimingRow) -> str:
+    """Say how long encoding takes and whether that is stable."""
+    how = f"IQR {row.relative_iqr:.0%}" if len(row.samples_us) > 1 else "a single sample"
+    line = f"{row.encode_us_per_vector:,.4g} us per vector, {how} ({len(row.samples_us)} samples)"
+    return f"{line}, unstable" if row.relative_iqr > UNSTABLE else line

@@ -14,8 +14,7 @@ from cbe_bench.core.runner import BASE_BYTES, OPERATIONS_PER_SECOND, Cell, Metri
 from cbe_bench.encoders import make_encoder
 from cbe_bench.evaluators.base import Experiment, Measurement, register
 from cbe_bench.evaluators.configs import EncoderConfig
-from cbe_bench.evaluators.timers import UNSTABLE
-from cbe_bench.evaluators.times.cells import encoding_cell, grouped, timer_of, timing_code
+from cbe_bench.evaluators.times.cells import encoding_cell, grouped, summary_of, timer_of, timing_code
 from cbe_bench.evaluators.times.device import HOST
 from cbe_bench.evaluators.times.measure import Round
 from cbe_bench.evaluators.times.rounds import Rounds
@@ -124,11 +123,7 @@ class TimingExperiment(Experiment):
         """Say how long encoding, or training, takes and whether that is stable."""
         if isinstance(row, LearningRow):
             return f"{row.fit_s:,.4g} s ({len(row.samples_s)} samples, {len(row.rounds_s)} rounds)"
-        how = f"IQR {row.relative_iqr:.0%}" if len(row.samples_us) > 1 else "a single sample"
-        line = f"{row.encode_us_per_vector:,.4g} us per vector, {how} ({len(row.samples_us)} samples)"
-        if row.relative_iqr > UNSTABLE:
-            line += ", unstable"
-        return line
+        return summary_of(row)
 
     @classmethod
     def report(cls, results: Results) -> Report:
