@@ -9,7 +9,7 @@ longest counts. Beyond the ladder the length is that of its end.
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -134,7 +134,7 @@ class EncodeTimes:
     Parameters
     ----------
     rows : iterable of Row
-        The rows of one experiment: those of encode times, and those on recall, which say what a label stands for.
+        The rows of one experiment: those of encode times, and those on recall, which say what other labels stand for.
     """
 
     def __init__(self, rows: Iterable[Row]) -> None:
@@ -146,7 +146,7 @@ class EncodeTimes:
         self._ladders = {
             key: {n_bits: row.rounds_us for n_bits, row in mine.items()} for key, mine in self._rows.items()
         }
-        methods = {row.label: (row.encoder, row.params) for row in recall_rows(every)}
+        methods = {row.label: (row.encoder, row.params) for row in (*encode_rows(every), *recall_rows(every))}
         self._keys = {label: TimedMethod.of(*method).key for label, method in methods.items()}
 
     def row(self, label: str, n_bits: int) -> TimingRow | None:
@@ -234,7 +234,7 @@ def rows_at_bits(rows: Iterable[RetrievalRow], label: str, rounds: Sequence[floa
             by_seed.setdefault(row.seed, {})[row.n_bits] = row
     found = []
     for runs in by_seed.values() if rounds else ():
-        curves = {name: tuple(_interpolated(runs, name, rounds)) for name in _CURVES}
+        curves: dict[str, Any] = {name: tuple(_interpolated(runs, name, rounds)) for name in _CURVES}
         found.append(replace(next(iter(runs.values())), n_bits=round(float(np.mean(rounds))), **curves))
     return found
 

@@ -1,7 +1,6 @@
 """The report of retrieval experiments, and recall figures: methods at equal time above, at equal code length below."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
 _DIGITS = 6
 _LEGEND_INCHES = 1.2
 """Width of one method in the legend."""
+_TIMES = "Encode times in microseconds per vector; methods that encode by the same operations share a line."
 _HOW = {"symmetric": "codes against codes", "asymmetric": "real query against codes"}
 _DRAWN_DEPTHS = (1, 2, 3, 4, 5, 7, 10, 14, 20, 30, 40, 50, 60, *range(80, 10_000, 20))
 """Depths that make a line smooth: the others are in the table."""
@@ -57,7 +57,7 @@ def retrieval_report(results: Results) -> Report:
             folded=True,
             digits=_DIGITS,
         ),
-        Table("times", times_table(rows), "Encode times: microseconds per vector.", folded=True, digits=_DIGITS),
+        Table("times", times_table(rows), _TIMES, folded=True, digits=_DIGITS),
         *(() if sweep else _comparisons(results)),
         Table("table", recall_table(rows), "Recall of each method and code length.", shown=False, digits=_DIGITS),
         Table("recall", recall_curves(rows), "Recall at every depth.", folded=True, shown=False, digits=_DIGITS),
@@ -142,8 +142,8 @@ def recall_figure(results: Results, scoring: str) -> "Drawing":
     """Draw recall against the number of retrieved points: a column of panels for each code length.
 
     The lower row has all methods at that length; the upper row, where times were measured, has each at the length it
-    reaches in the time of the reference, interpolated between those that were run. Either row may be missing. The band around a line is one standard deviation
-    over seeds. Code lengths and times are in the table of equal time.
+    reaches in the time of the reference, interpolated between those that were run. Either row may be missing. The band
+    around a line is one standard deviation over seeds. Code lengths and times are in the tables of equal time.
 
     Parameters
     ----------
@@ -165,8 +165,7 @@ def recall_figure(results: Results, scoring: str) -> "Drawing":
         "time": {k: _scored(_rows_in_time(results, times, k), scoring) for k in lengths},
         "bits": {k: curves[curves["n_bits"] == k] for k in lengths},
     }
-    fixed = [name for name, found in panels.items() if any(map(len, found.values()))]
-    title_of = {"time": partial(_time_title, times, config["time_reference"]), "bits": lambda k: f"{k:,} bits"}
+    fixed = [name for name, found in panels.items() if any(map(len, found.values()))] or ["bits"]
     styles = line_styles(list(dict.fromkeys(curves["encoder"])))
     width = 2.35 * len(lengths) + 0.4
     with drawing_style():
@@ -174,8 +173,9 @@ def recall_figure(results: Results, scoring: str) -> "Drawing":
         axes = figure.subplots(len(fixed), len(lengths), sharey=True, squeeze=False)
         for name, row in zip(fixed, axes, strict=True):
             for axis, n_bits in zip(row, lengths, strict=True):
+                title = f"{n_bits:,} bits" if name == "bits" else _time_title(times, config["time_reference"], n_bits)
                 _draw_panel(axis, panels[name][n_bits], styles)
-                axis.set(xlim=(0, curves["depth"].max()), ylim=(0, 1), title=title_of[name](n_bits))
+                axis.set(xlim=(0, curves["depth"].max()), ylim=(0, 1), title=title)
                 if name == fixed[-1]:
                     axis.set_xlabel("retrieved points R")
             row[0].set_ylabel("recall@R")

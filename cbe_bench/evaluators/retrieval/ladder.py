@@ -52,7 +52,7 @@ class TimeLadder:
             lengths.update(config.ladder(entry))
         ladder = sorted({n_bits for _, _, lengths in methods.values() for n_bits in lengths})
         blocks = [
-            [self._cell(one, ", ".join(labels), k) for one, labels, lengths in methods.values() if k in lengths]
+            [self._cell(one, self._label(labels), k) for one, labels, lengths in methods.values() if k in lengths]
             for k in ladder
         ]
         return list(grouped(blocks, self._resources.memory_limit))
@@ -90,6 +90,11 @@ class TimeLadder:
             allowed = set(config.ladder(entry)) & rival.keys()
             found[entry.label] = brackets(allowed, rounds) if allowed else []
         return found
+
+    def _label(self, labels: list[str]) -> str:
+        """Return what stands for methods that encode alike: the reference, or else the first."""
+        reference = self._config.time_reference
+        return reference if reference in labels else labels[0]
 
     def _method(self, entry: EncoderConfig) -> TimedMethod:
         return TimedMethod.of(entry.name, self._config.params_of(entry))
