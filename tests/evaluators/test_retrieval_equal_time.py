@@ -1,5 +1,7 @@
 """Code lengths of equal time: interpolated on a ladder, for costs of every shape."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -64,7 +66,7 @@ def test_more_time_never_gives_fewer_bits(times, first, second):
 def test_on_increasing_times_bits_increase_strictly_and_lengths_are_met(steps, exponent):
     times = np.cumprod(steps)
     assert [bits_in_time(LADDER, times, time) for time in times] == pytest.approx(LADDER)
-    inner = [bits_in_time(LADDER, times, low * (high / low) ** exponent) for low, high in zip(times, times[1:])]
+    inner = [bits_in_time(LADDER, times, low * (high / low) ** exponent) for low, high in pairwise(times)]
     assert inner == pytest.approx([k * 2**exponent for k in LADDER[:-1]])
 
 
@@ -92,7 +94,7 @@ def test_brackets():
 
 
 def test_labels_are_those_of_what_encodes_alike():
-    rows = [recall_row("cbe-opt", 16, 50, label="mine", params={"lam": 1}), recall_row("cbe-rand", 16, 50)]
+    rows = [recall_row("mine", 16, 50, encoder="cbe-opt", params={"lam": 1}), recall_row("cbe-rand", 16, 50)]
     rows += [recall_row("unknown", 16, 50), time_row("cbe-rand", 16, (1.0, 2.0)), time_row("lsh", 16, 4.0)]
     times = EncodeTimes([*rows, recall_row("lsh", 16, 50)])
     assert times.row("mine", 16) is times.row("cbe-rand", 16) is rows[3]
