@@ -388,7 +388,7 @@ def test_best_level_and_fastest_by_hand(results):
     assert choice.level == [second]
     assert choice.untrained is second
     assert choice.fastest is second
-    assert choice.fastest.time == 0.5
+    assert choice.fastest.time == pytest.approx(0.5)
     assert choice.depth == 100
 
 

@@ -38,7 +38,7 @@ def compare_at_equal_time(results: Results, own: str, rival: str) -> list[Compar
     for k in code_lengths(results):
         rounds = bits_in_equal_time(results, own, rival, k)
         mine, values = query_points(rows, own, k), [at_bits(rows, rival, n_bits) for n_bits in rounds]
-        values = [one for one in values if one]
+        values = [one for one in values if one.keys() & mine.keys()]
         by_round = tuple(_mean_difference(mine, value) for value in values)
         subject = f"{own} - {rival} with {np.mean(rounds or [0]):,.0f} bits"
         found += [replace(one, by_round=by_round) for one in compared(mine, _mean(values), subject, k)]
