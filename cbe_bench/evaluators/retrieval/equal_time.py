@@ -146,7 +146,8 @@ class EncodeTimes:
         self._ladders = {
             key: {n_bits: row.rounds_us for n_bits, row in mine.items()} for key, mine in self._rows.items()
         }
-        methods = {row.label: (row.encoder, row.params) for row in (*encode_rows(every), *recall_rows(every))}
+        methods = {row.label: (row.encoder, row.params) for row in encode_rows(every)}
+        methods |= {row.label: (row.encoder, row.params) for row in recall_rows(every)}
         self._keys = {label: TimedMethod.of(*method).key for label, method in methods.items()}
 
     def row(self, label: str, n_bits: int) -> TimingRow | None:
