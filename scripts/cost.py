@@ -2,8 +2,8 @@
 
     python scripts/cost.py [--rows 400000] [--folder FOLDER]
 
-A file of synthetic vectors is written to FOLDER and encoded by `cbe-bench encode`, in whole processes: with the
-training, without the start of Python. The same rows are encoded from memory, and read without encoding, interleaved.
+A file of synthetic vectors is written to FOLDER and encoded as `cbe-bench encode` does: with the training, without the
+start of Python or of a Dask cluster. The same rows are encoded from memory, and read without encoding, interleaved.
 Written to results/reference/cost.csv; the last rows are computed from the others: one billion vectors of 768
 dimensions and 100 million of 25,600, on one machine like this one.
 """
@@ -20,7 +20,7 @@ import numpy as np
 from cbe_bench import CodeIndex, encode_file
 from cbe_bench.core.environment import peak_memory
 from cbe_bench.kernels.parallel import thread_count
-from cbe_bench.vectors.blocks import block_rows
+from cbe_bench.vectors.blocks import Run, block_rows, run_here
 from cbe_bench.vectors.cluster import running
 
 OUT = Path(__file__).parents[1] / "results/reference/cost.csv"
@@ -59,14 +59,12 @@ def read(path: Path) -> float:
     return time.perf_counter() - start
 
 
-def encode(path: Path, workers: int | None) -> float:
-    """Return the seconds that encoding a file takes, a cluster already running."""
-    out = path.with_suffix(".cbe.h5")
-    with running(workers, None) as run:
-        forget(path)
-        start = time.perf_counter()
-        encode_file(path, out, method="cbe-orth", overwrite=True, run=run)
-        return time.perf_counter() - start
+def encode(path: Path, run: Run = run_here) -> float:
+    """Return the seconds that encoding a file takes, in this process or on a cluster that is running."""
+    forget(path)
+    start = time.perf_counter()
+    encode_file(path, path.with_suffix(".cbe.h5"), method="cbe-orth", overwrite=True, run=run)
+    return time.perf_counter() - start
 
 
 def from_memory(path: Path, n_rows: int, n_features: int) -> float:
@@ -106,14 +104,16 @@ def measure(folder: Path, n_rows: int, n_features: int) -> list[dict[str, object
         write_vectors(path, count, n_features)
         times: dict[str, list[float]] = {"file": [], "memory": [], "read": []}
         for _ in range(REPEATS):
-            times["file"].append(encode(path, None))
+            times["file"].append(encode(path))
             times["memory"].append(from_memory(path, count, n_features))
             times["read"].append(read(path))
         for what, seconds in times.items():
             add(what, count, min(seconds))
     for workers in sorted({1, thread_count()}):
-        add("file", n_rows, min(encode(path, workers) for _ in range(REPEATS)), workers)
+        with running(workers, None) as run:
+            add("file", n_rows, min(encode(path, run) for _ in range(REPEATS)), workers)
     path.unlink()
+    path.with_suffix(".cbe.h5").unlink()
     return rows
 
 

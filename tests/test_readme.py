@@ -1,5 +1,6 @@
 """What the README shows works: its Python runs, its commands parse, its links lead to files."""
 
+import csv
 import re
 import shlex
 from pathlib import Path
@@ -54,6 +55,26 @@ def test_links_lead_to_files():
     links = [link for link in re.findall(r"\]\(([^)#]+)\)", README) if "://" not in link]
     assert links
     assert not [link for link in links if not (ROOT / link).exists()]
+
+
+def test_costs_follow_from_the_committed_rows():
+    with (ROOT / "results/reference/cost.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    files = [row for row in rows if row["what"] == "file"]
+    text = " ".join(README.split())
+    ratios = []
+    for row in (row for row in rows if row["what"] == "computed"):
+        like = [other for other in files if other["n_features"] == row["n_features"]]
+        largest = max((other for other in like if not other["workers"]), key=lambda other: int(other["n_rows"]))
+        n_rows, speed = int(row["n_rows"]), float(largest["rows_per_s"])
+        assert float(row["seconds"]) == pytest.approx(n_rows / speed, abs=1)
+        hours, size = n_rows / speed / 3600, n_rows * int(row["n_features"]) / 8 / 1e9
+        words = re.compile(
+            rf"{n_rows:,} (vectors )?of {int(row['n_features']):,} (dimensions )?in {hours:.1f} hours to "
+        )
+        assert words.search(text) and f"{hours:.1f} hours to {size:.0f} GB" in text
+        ratios += [float(other["rows_per_s"]) / speed for other in like if other["workers"] == "2"]
+    assert "{:.2f} and {:.2f} times as many rows per second".format(*ratios) in text
 
 
 def test_make_targets_exist():

@@ -178,7 +178,7 @@ def info(file: Path, part: str | None) -> None:
 
     with open_features(file, part=part) as features:
         click.echo(f"{file}: {features.n_rows:,} rows x {features.n_features:,} dimensions, {features.kind} data")
-        click.echo(f"  size: {human_bytes(file.stat().st_size)}")
+        click.echo(f"  size: {human_bytes(features.stamp()[0])}")
         if features.own_queries:
             known = "with" if features.own_neighbours() is not None else "without"
             click.echo(f"  queries: its last {features.own_queries:,} rows, {known} their exact neighbours")

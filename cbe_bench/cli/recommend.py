@@ -49,8 +49,8 @@ def command(
 
     They are tried on a sample of its rows. Methods and code lengths are tried with Hamming, asymmetric and re-ranked
     search. Printed are the codes that no others beat, and one sentence that answers the target, with a 95 % interval.
-    Recall falls as a database grows: it is measured on nested samples and extrapolated to all rows. Written are a table
-    and a figure.
+    Recall changes as a database grows: it is measured on samples of several sizes and extrapolated to all rows. It is
+    that of the codes that encode makes with the same seed. Written are a table and a figure.
 
     \b
     Examples:

@@ -9,7 +9,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,10 @@ class Features(ABC):
     def content_hash(self) -> str:
         """Return a name for the content: equal only for equal data."""
 
+    def stamp(self) -> list[int]:
+        """Return the size of what is read, in bytes, and the time of its last change; nothing where it has none."""
+        return []
+
     def labels(self) -> NDArray | None:
         """Return the label of every row, or None if there are none."""
         return None
@@ -81,18 +85,25 @@ class Features(ABC):
 
 
 class FileFeatures(Features):
-    """Features in a file, called after it unless a name is given."""
+    """Features in a file, or in a folder of files, called after it unless a name is given."""
+
+    is_folder: ClassVar[bool] = False
 
     def __init__(self, path: str | Path, name: str | None = None) -> None:
         self.path = Path(path)
         self.name = name or self.path.stem
-        if not self.path.is_file():
+        if not (self.path.is_dir() if self.is_folder else self.path.is_file()):
             raise InputError(f"{path}: no such file")
 
     @property
     def source(self) -> str:
         """The path of the file."""
         return str(self.path)
+
+    def stamp(self) -> list[int]:
+        """Return the size of the file and the time of its last change."""
+        status = self.path.stat()
+        return [status.st_size, status.st_mtime_ns]
 
     def content_hash(self) -> str:
         """Return the hash of the file's bytes, cached as long as its size and time do not change.

@@ -162,8 +162,7 @@ class _Partial:
 
     def _identity(self, ids: str | Path | None) -> dict[str, Any]:
         """Return what must be the same for a later call to resume."""
-        status = Path(self._features.source).stat()
-        source = [self._features.source, status.st_size, status.st_mtime_ns, self._dataset]
+        source = [self._features.source, *self._features.stamp(), self._dataset]
         return {"cbe-bench": __version__, "source": source, "ids": str(ids), **asdict(self._options)}
 
     def begin(self, overwrite: bool) -> None:

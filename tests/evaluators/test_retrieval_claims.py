@@ -193,6 +193,12 @@ def test_without_times_nothing_is_said_of_equal_time():
     assert outcomes("F-time-rand-lsh", results(rows, fixed=["time", "bits"])) == ["not tested"]
 
 
+def test_nothing_is_compared_where_a_method_was_skipped(recwarn):
+    rows = [row for row in figure().rows if not (isinstance(row, RetrievalRow) and row.label == "cbe-opt")]
+    assert outcomes("F-time-opt", results(rows, fixed=["time", "bits"])) == ["not tested"]
+    assert not recwarn.list
+
+
 def sweep(parameter, values, recall, seeds=SEEDS, **more):
     """An experiment over a parameter: recall as a function of it."""
     rows = [

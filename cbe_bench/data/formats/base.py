@@ -34,7 +34,7 @@ class StoredFeatures(FileFeatures):
     """
 
     def __init__(self, path: str | Path, name: str | None = None, part: str | None = None) -> None:
-        check_regular_file(Path(path))
+        check_regular_file(Path(path), self.is_folder)
         super().__init__(path, name)
         self.part = part
         try:

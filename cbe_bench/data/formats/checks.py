@@ -43,12 +43,16 @@ def readable(path: Path, failure: str | None = None) -> Iterator[None]:
         raise InputError(f"{printable(path)}: {failure} ({reason})") from None
 
 
-def check_regular_file(path: Path) -> None:
-    """Raise InputError unless a path is that of a regular file: a FIFO or a device would never end."""
+def check_regular_file(path: Path, is_folder: bool = False) -> None:
+    """Raise InputError unless a path is that of a regular file, or of a folder: a FIFO or a device would never end."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):
         raise InputError(f"{printable(path)}: no such file") from None
+    if is_folder:
+        if not stat.S_ISDIR(mode):
+            raise InputError(f"{printable(path)}: not a folder")
+        return
     if stat.S_ISDIR(mode):
         raise InputError(f"{printable(path)}: a folder, not a file")
     if not stat.S_ISREG(mode):

@@ -39,10 +39,11 @@ _W = TypeVar("_W", bound=WriteFile)
 
 @dataclass(frozen=True)
 class Reader:
-    """How files of a format are opened, and whether they can hold several matrices to select from."""
+    """How files of a format are opened, whether they can hold several matrices, and whether they are folders."""
 
     open: OpenFile
     has_parts: bool
+    is_folder: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ _READERS: dict[str, Reader] = {}
 _WRITERS: dict[str, Writer] = {}
 
 
-def reader(*suffixes: str, has_parts: bool = False) -> Callable[[_R], _R]:
+def reader(*suffixes: str, has_parts: bool = False, is_folder: bool = False) -> Callable[[_R], _R]:
     """Register a reader for file suffixes.
 
     Parameters
@@ -66,10 +67,12 @@ def reader(*suffixes: str, has_parts: bool = False) -> Callable[[_R], _R]:
         In lower case, with the dot.
     has_parts : bool
         Whether a file can hold several matrices, so that the caller may name one.
+    is_folder : bool
+        Whether the data are a folder rather than a file.
     """
 
     def register(function: _R) -> _R:
-        _READERS.update(dict.fromkeys(suffixes, Reader(function, has_parts)))
+        _READERS.update(dict.fromkeys(suffixes, Reader(function, has_parts, is_folder)))
         return function
 
     return register
@@ -137,9 +140,10 @@ def open_features(path: str | Path, name: str | None = None, part: str | None = 
         In one line, whatever is wrong with the file.
     """
     path = Path(path)
-    check_regular_file(path)
+    suffix = path.suffix.lower()
+    is_folder = suffix in readable_suffixes() and _READERS[suffix].is_folder
+    check_regular_file(path, is_folder)
     with readable(path):
-        suffix = path.suffix.lower()
         if suffix not in readable_suffixes():
             raise InputError(f"{path}: unknown format {suffix!r}; {did_you_mean(suffix, _READERS)}")
         found = _READERS[suffix]

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from cbe_bench.core.errors import InputError
-from cbe_bench.vectors.recommend.measure import OVERSAMPLES, Cell, Estimate
+from cbe_bench.vectors.recommend.extrapolate import Estimate
+from cbe_bench.vectors.recommend.measure import OVERSAMPLES, Cell
 
 _MOST_OVERSAMPLE = 10
 """Candidates for each neighbour that an answer asks for, at most, where fewer bytes would need more."""
@@ -129,10 +130,7 @@ def sentence(choice: Choice, reached: bool, target: Target, sizes: tuple[int, ..
     how = f"{search} search" + (f", re-rank {candidates:,}" if choice.oversample > 1 else ", no re-ranking")
     found = f"recall@{target.at} {estimate.full:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
     if len(sizes) > 1:
-        rows = ", ".join(f"{size:,}" for size in reversed(sizes))
-        sure = f"extrapolated to {full_rows:,} rows from {estimate.sample:.3f} on {sizes[0]:,} (samples of {rows})"
-    elif sizes[0] < full_rows:
-        sure = f"on a sample of {sizes[0]:,} rows, too few to extrapolate; expect less on all {full_rows:,}"
+        sure = f"expected of all {full_rows:,} rows from samples of {sizes[-1]:,} to {sizes[0]:,}"
     else:
         sure = f"on all {sizes[0]:,} rows"
     short = "" if reached else f"nothing tried reaches {target.recall:g}; best: "

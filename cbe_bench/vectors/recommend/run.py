@@ -11,8 +11,10 @@ from cbe_bench.core.resources import Resources
 from cbe_bench.data.formats import open_features
 from cbe_bench.data.view import METRICS
 from cbe_bench.encoders import make_encoder
+from cbe_bench.encoders.base import N_TRAIN
 from cbe_bench.encoders.registry import encoder_class
 from cbe_bench.kernels.parallel import threads
+from cbe_bench.vectors.options import EncodeOptions
 from cbe_bench.vectors.recommend.answer import Choice, Target, choose, sentence
 from cbe_bench.vectors.recommend.measure import Cell, measure
 from cbe_bench.vectors.recommend.sample import draw_sample
@@ -66,7 +68,7 @@ def recommend(
     n_bits: Sequence[int] | None = None,
     sample_rows: int = 50_000,
     n_queries: int = 500,
-    n_train: int = 10_000,
+    n_train: int = N_TRAIN,
     seed: int = 0,
     resources: Resources | None = None,
     message: Callable[[str], None] = lambda text: None,
@@ -92,8 +94,10 @@ def recommend(
         Which HDF5 dataset, Parquet column or ``.npz`` array, where the file holds several.
     methods, n_bits : sequences, optional
         What is tried; default: `METHODS`, and lengths from 64 bits to four times the dimension.
-    sample_rows, n_queries, n_train, seed : int
-        The sample, less than 1 GiB of it, and its draw.
+    sample_rows, n_queries : int
+        Rows that are searched, less than 1 GiB of them, and queries, at most.
+    n_train, seed : int
+        As of `encode_file`: the recall expected is that of the codes it makes with the same.
     resources : Resources, optional
         Threads and memory that may be used.
     message, progress : callables
@@ -117,16 +121,16 @@ def recommend(
             metric=metric,
             n_rows=sample_rows,
             n_queries=n_queries,
+            n_train=n_train,
             depth=depths[-1],
-            at=at,
             seed=seed,
             queries=asked,
         )
         cells: list[Cell] = []
         for number, (name, bits) in enumerate(planned):
             message(f"[{number + 1}/{len(planned)}] {name}, {bits:,} bits")
-            encoder = make_encoder(name, n_bits=bits, center=True, random_state=seed).set_resources(resources)
-            cells += measure(encoder, sample, depths, n_train, seed)
+            encoder = EncodeOptions(name, bits, metric, n_train=n_train, seed=seed).encoder().set_resources(resources)
+            cells += measure(encoder, sample, depths)
             progress((number + 1) / len(planned))
     choice, reached = choose(cells, target)
     answer = sentence(choice, reached, target, sample.sizes, sample.full_rows) if choice else "nothing could be tried"

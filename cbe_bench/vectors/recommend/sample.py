@@ -1,4 +1,8 @@
-"""The sample that codes are tried on: queries, a database of nested parts, and the exact neighbours in each."""
+"""The sample that codes are tried on: queries, a database and disjoint parts of it, the exact neighbours in each.
+
+Encoders are trained on the rows that `encode` trains on, but for the queries. Like the file, the sampled database holds
+some of these rows and some that were not trained on, in the same proportion.
+"""
 
 from dataclasses import dataclass
 
@@ -8,14 +12,13 @@ from numpy.typing import NDArray
 from cbe_bench.core.errors import InputError
 from cbe_bench.data.features import Features, Matrix
 from cbe_bench.kernels.linalg.rescoring import exact_nearest
-from cbe_bench.vectors.rows import prepare
+from cbe_bench.vectors.rows import prepare, sample
 
-_PART = 4
-"""A nested sample has this many times fewer rows than the next one."""
-_LEAST_ROWS = 250
-_LEAST_ROWS_PER_NEIGHBOUR = 20
-"""Rows of the smallest nested sample, at least, and for each neighbour wanted: candidates must be few of them."""
+_PARTS = (1, 2, 4)
+"""The sampled database is measured whole and in so many disjoint parts."""
 _MOST_BYTES = 1 << 30
+_STREAM = 1
+"""Of random numbers, another than that of the training set: what is searched must not depend on it."""
 
 
 @dataclass(frozen=True)
@@ -24,21 +27,18 @@ class Sample:
 
     Attributes
     ----------
-    queries, database : float32 arrays of shape (n, d)
-        Scaled for the metric; the database in random order, so that its first rows are a sample of it.
-    sizes : tuple of int
-        Rows of the nested samples, the largest, the whole database, first.
-    neighbours : list of int64 arrays of shape (n_queries, k)
-        The exact neighbours in each nested sample.
+    queries, database, training_set : float32 arrays of shape (n, d)
+        Scaled for the metric; the database in random order, so that parts of it are samples of the file.
+    neighbours : list of lists of int64 arrays of shape (n_queries, k)
+        The exact neighbours in the database, in its halves and in its quarters; of the whole file alone if it is that.
     full_rows : int
         Rows of the whole file that is to be searched.
     """
 
     queries: Matrix
     database: Matrix
-    sizes: tuple[int, ...]
-    neighbours: list[NDArray[np.int64]]
-    metric: str
+    training_set: Matrix
+    neighbours: list[list[NDArray[np.int64]]]
     full_rows: int
 
     @property
@@ -46,9 +46,15 @@ class Sample:
         """Whether the sample is the whole file, but for the queries."""
         return len(self.database) >= self.full_rows
 
-    def training_set(self, n_rows: int) -> Matrix:
-        """Return rows to train on."""
-        return self.database[:n_rows]
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Rows of the database, of a half and of a quarter of it, as far as they are measured."""
+        return tuple(len(self.database) // len(parts) for parts in self.neighbours)
+
+    @property
+    def parts(self) -> list[list[slice]]:
+        """Rows of the database that `neighbours` are the neighbours in."""
+        return [_parts(len(self.database), len(parts)) for parts in self.neighbours]
 
 
 def draw_sample(
@@ -57,8 +63,8 @@ def draw_sample(
     metric: str,
     n_rows: int,
     n_queries: int,
+    n_train: int,
     depth: int,
-    at: int,
     seed: int,
     queries: Features | None = None,
 ) -> Sample:
@@ -72,10 +78,10 @@ def draw_sample(
         What neighbours are nearest by.
     n_rows, n_queries : int
         Rows of the sampled database, and queries, at most; the sample is less than 1 GiB.
+    n_train : int
+        Rows to train on.
     depth : int
         Exact neighbours of each query.
-    at : int
-        Neighbours that a search is to find.
     seed : int
         Decides the sample.
     queries : Features, optional
@@ -90,18 +96,28 @@ def draw_sample(
         raise InputError(
             f"{queries.source}: {queries.n_features:,} dimensions; {features.source} has {features.n_features:,}"
         )
-    rng = np.random.default_rng([seed, features.n_rows])
+    rng = np.random.default_rng([seed, features.n_rows, _STREAM])
     taken = min(features.n_rows, n_rows + (n_queries if own else 0))
     drawn = rng.permutation(rng.choice(features.n_rows, taken, replace=False))
     asked = _read(features, drawn[:n_queries], metric) if own else _read_queries(queries, n_queries, metric, rng)
     database = _read(features, drawn[n_queries:] if own else drawn, metric)
-    sizes = [len(database)]
-    if len(database) < features.n_rows - (n_queries if own else 0):
-        while len(sizes) < 3 and sizes[-1] // _PART >= max(_LEAST_ROWS, depth, _LEAST_ROWS_PER_NEIGHBOUR * at):
-            sizes.append(sizes[-1] // _PART)
-    neighbours = [exact_nearest(asked, database[:size], depth, metric) for size in sizes]
-    full = features.n_rows - (n_queries if own else 0)
-    return Sample(asked, database, tuple(sizes), neighbours, metric, max(full, len(database)))
+    trained = sample(features, n_train, metric, seed)
+    held_out = np.isin(trained.rows, drawn[:n_queries]) if own else np.zeros(len(trained.rows), bool)
+    others = taken - n_queries if own else taken
+    full = round((features.n_rows - taken + others) * len(database) / others)  # less the rows of zeros
+    neighbours = [
+        [
+            exact_nearest(asked, database[part], min(depth, part.stop - part.start), metric)
+            for part in _parts(len(database), count)
+        ]
+        for count in (_PARTS if len(database) < full else (1,))
+    ]
+    return Sample(asked, database, trained.vectors[~held_out], neighbours, full)
+
+
+def _parts(n_rows: int, count: int) -> list[slice]:
+    size = n_rows // count
+    return [slice(first * size, (first + 1) * size) for first in range(count)]
 
 
 def _read_queries(queries: Features | None, count: int, metric: str, rng: np.random.Generator) -> Matrix:
@@ -115,7 +131,5 @@ def _read(features: Features, rows: NDArray[np.int64], metric: str) -> Matrix:
     found = prepare(features.read(rows[order]), rows[order], metric, features.source)
     if not len(found.vectors):
         raise InputError(f"{features.source}: the sampled rows hold only zeros")
-    place = np.empty(len(rows), np.int64)
-    place[order] = np.arange(len(rows))
     kept = np.isin(rows, found.rows, assume_unique=True)
     return found.vectors[np.searchsorted(found.rows, rows[kept])]
