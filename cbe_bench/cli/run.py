@@ -54,8 +54,8 @@ def command(
     """Run an experiment; write rows, tables and figures.
 
     CONFIG is a file, or the name of a configuration that comes with the suite (`cbe-bench configs`). Where methods are
-    to have equal time, the code length each encodes in the time of a reference is measured first. A row is written as
-    each cell ends. Stop with Ctrl-C whenever you like: the same command resumes.
+    to have equal time, their encode times at a ladder of code lengths are measured first. A row is written as each cell
+    ends. Stop with Ctrl-C whenever you like: the same command resumes.
 
     With data.file=FILE, all rows of FILE are used but the queries, whatever the scale; vectors are centred (not so with
     center=false), code lengths go beyond the dimension, and what to use comes first.

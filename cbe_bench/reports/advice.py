@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from cbe_bench.core.results import Results
 from cbe_bench.core.statistics import difference_error
-from cbe_bench.evaluators.retrieval.rows import RetrievalRow, equal_time_rows, recall_rows
+from cbe_bench.evaluators.retrieval.equal_time import EncodeTimes
+from cbe_bench.evaluators.retrieval.rows import RetrievalRow, recall_rows
 from cbe_bench.evaluators.task import is_trained
 
 NEAR = 0.01
@@ -89,10 +90,9 @@ def choices(results: Results) -> list[Choice]:
     if results.kind != "retrieval" or config.get("sweep") or "bits" not in config.get("fixed", ["bits"]):
         return []
     done = [row for row in recall_rows(results.rows) if row.ok]
-    times = {
-        (row.label, row.target_bits): row.time_ratio_at_equal_bits for row in equal_time_rows(results.rows) if row.ok
-    }
-    found = (_choice(results.name, [row for row in done if row.n_bits == k], times) for k in config["n_bits"])
+    times, reference = EncodeTimes(results.rows), config.get("time_reference", "")
+    ratios = {(row.label, row.n_bits): times.ratio(row.label, reference, row.n_bits).value for row in done}
+    found = (_choice(results.name, [row for row in done if row.n_bits == k], ratios) for k in config["n_bits"])
     return sorted((choice for choice in found if choice), key=lambda choice: choice.n_bits)
 
 

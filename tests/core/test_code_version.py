@@ -87,7 +87,7 @@ def test_a_method_has_its_kernels_and_no_other_method():
 
 
 def test_what_runs_and_reports_decides_no_value():
-    kinds = ("timers", "classification.metrics", "retrieval.evaluator", "retrieval.equal_time")
+    kinds = ("timers", "classification.metrics", "retrieval.evaluator", "times.rounds")
     found = closure(*(f"cbe_bench.evaluators.{name}" for name in kinds))
     assert not [name for name in found if f"{name}.".startswith(("cbe_bench.core.", "cbe_bench.reports."))]
     assert not [name for name in found if name.endswith((".tables", ".figures", ".claims", ".experiment"))]

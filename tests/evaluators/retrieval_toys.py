@@ -1,10 +1,15 @@
 """Rows and results of retrieval experiments, made by hand."""
 
+import math
 from itertools import count
 from pathlib import Path
 
+import numpy as np
+
 from cbe_bench.core.results import Description, Results
-from cbe_bench.evaluators.retrieval.rows import EqualTimeRow, RetrievalRow
+from cbe_bench.evaluators.retrieval.rows import RetrievalRow
+from cbe_bench.evaluators.times.methods import TimedMethod
+from cbe_bench.evaluators.times.rows import TimingRow
 
 D = 800
 _NUMBERS = count()
@@ -24,12 +29,14 @@ def recall_row(label, n_bits, points, seed=0, **values):
     return RetrievalRow(**metadata(label) | spec | metrics | values)
 
 
-def equal_time_row(label, target_bits, n_bits, ratio, **values):
-    """Return a row whose method takes so many times as long as the reference at equal code length."""
-    spec = {"encoder": label, "params": {}, "reference": "cbe-rand", "reference_params": {}, "n_features": D}
-    spec |= {"target_bits": target_bits, "most_bits": 4 * D, "batch": 64, "budget_s": 0.1}
-    metrics = {"n_bits": n_bits, "time_ratio": 1.0, "time_ratio_at_equal_bits": ratio, "reference_us_per_vector": 5.0}
-    return EqualTimeRow(**metadata(label) | spec | metrics | {"searched_at_bits": target_bits} | values)
+def time_row(label, n_bits, rounds_us, **values):
+    """Return the encode time of a method at a code length: one for each round, or one for all of five."""
+    rounds_us = tuple(rounds_us) if hasattr(rounds_us, "__len__") else (rounds_us,) * 5
+    method = TimedMethod.of(label, {})
+    spec = {"encoder": method.encoder, "params": method.params, "n_features": D, "n_bits": n_bits, "batch": 64}
+    spec |= {"dtype": "float32", "rounds": len(rounds_us), "rounds_us": rounds_us, "samples_us": rounds_us}
+    spec |= {"encode_us_per_vector": float(np.median(rounds_us)) if rounds_us else math.nan}
+    return TimingRow(**metadata(label) | spec | values)
 
 
 def results(rows, name="toy", scale="quick", **config):

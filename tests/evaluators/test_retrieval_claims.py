@@ -6,13 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import retrieval_toys
-from retrieval_toys import D, equal_time_row, results
+from retrieval_toys import D, results, time_row
 
 from cbe_bench.core.query_values import pack_queries
 from cbe_bench.evaluators.base import all_claims, judge
-from cbe_bench.evaluators.retrieval.at_equal_time import at_bits
+from cbe_bench.evaluators.retrieval.at_equal_time import at_bits, bits_in_equal_time, compare_at_equal_time
 from cbe_bench.evaluators.retrieval.claims import CLAIMS
-from cbe_bench.evaluators.retrieval.rows import EqualTimeRow, RetrievalRow
+from cbe_bench.evaluators.retrieval.rows import RetrievalRow
+from cbe_bench.evaluators.times.rows import TimingRow
 
 BY_ID = {claim.id: claim for claim in CLAIMS}
 RECALL = {"cbe-rand": 50, "cbe-orth": 51, "lsh": 50.5, "bilinear-rand": 45, "cbe-opt": 60, "bilinear-opt": 55}
@@ -51,7 +52,8 @@ def figure(name="toy", kind="real", seeds=SEEDS, at_equal_time=40, noise=NOISE, 
                 rows.append(recall_row(label, target, own, seed, data_kind=kind))
                 if not circulant:
                     rows.append(recall_row(label, target // 10, at_equal_time, seed, data_kind=kind))
-            rows.append(equal_time_row(label, target, target if circulant else target // 10, 1))
+    rows += [time_row("cbe-rand", k, k) for k in (10, 20, 100, 200)]
+    rows += [time_row(label, k, 10 * k) for label in ("lsh", "bilinear-rand") for k in (10, 20, 100, 200)]
     return results(rows, name, fixed=["time", "bits"])
 
 
@@ -151,7 +153,7 @@ def test_real_data_come_first():
 
 
 def test_codes_shorter_than_the_papers_do_not_decide():
-    shorter = [recall_row("cbe-rand", 50, 10), recall_row("lsh", 50, 90), equal_time_row("lsh", 50, 200, 10)]
+    shorter = [recall_row("cbe-rand", 50, 10), recall_row("lsh", 50, 90), time_row("cbe-rand", 50, 5e3)]
     short = results([*figure().rows, *shorter], fixed=["time", "bits"], n_bits=[50, 100, 200])
     assert [outcomes(claim, short) for claim in FIGURES] == [["reproduced"]] * len(FIGURES)
 
@@ -169,6 +171,21 @@ def test_recall_is_interpolated_in_the_logarithm_of_bits():
         assert at_bits(rows, "lsh", n_bits)[0] == pytest.approx(expected)
     assert at_bits(rows[:1], "lsh", 99)[0] == pytest.approx(40)
     assert at_bits(rows, "itq", 99) == {}
+
+
+def test_the_error_of_times_widens_the_interval():
+    """lsh has 16 to 64 bits in the time of 100 bits: 20 points for each factor of 4, by hand."""
+    rows = [recall_row("cbe-opt", 100, 60, seed) for seed in SEEDS]
+    rows += [recall_row("lsh", k, 20 * math.log(k, 4), seed) for k in (16, 64) for seed in SEEDS]
+    timed = [time_row("lsh", 16, (1.0, 1.0)), time_row("lsh", 64, (4.0, 4.0))]
+    one = results([*rows, *timed, time_row("cbe-rand", 100, (1.0, 4.0))], fixed=["time"], n_bits=[100])
+    assert bits_in_equal_time(one, "cbe-opt", "lsh", 100) == pytest.approx([16, 64]), "it encodes as cbe-rand does"
+    (found,) = compare_at_equal_time(one, "cbe-opt", "lsh")
+    assert found.by_round == pytest.approx((20, 0))
+    estimate = found.estimate()
+    assert estimate.value == pytest.approx(10)
+    assert estimate.high - estimate.value == pytest.approx(12.7062 * math.sqrt(200 / 2), rel=1e-4)
+    assert bits_in_equal_time(one, "cbe-opt", "hd3", 100) == bits_in_equal_time(one, "lsh", "cbe-opt", 32) == []
 
 
 def test_without_times_nothing_is_said_of_equal_time():
@@ -376,8 +393,8 @@ def spoilt(row, status):
     """Return a row as it is stored where its cell did not end well: without metrics."""
     lost = {"recall": (), "recall_asymmetric": (), "depths": (), "fit_s": math.nan, "objective_history": ()}
     lost |= {"averaged_auc": math.nan, "query_auc": ""}
-    if isinstance(row, EqualTimeRow):
-        lost = {"n_bits": 0, "time_ratio": math.nan, "time_ratio_at_equal_bits": math.nan}
+    if isinstance(row, TimingRow):
+        lost = {"encode_us_per_vector": math.nan, "rounds_us": (), "samples_us": ()}
     return replace(row, status=status, **lost)
 
 

@@ -18,6 +18,7 @@ def test_sizes_are_those_of_the_scale_unless_the_file_has_others(scale):
     assert isinstance(config, RetrievalConfig)
     assert config.n_queries == 30
     assert config.time_budget_s == RetrievalConfig.sizes[scale].get("time_budget_s", 0.3)
+    assert config.time_rounds == {"smoke": 1, "quick": 2, "paper": 5}[scale]
     assert config.rows_needed == config.n_database + 30
 
 
@@ -34,6 +35,7 @@ def test_sizes_are_those_of_the_scale_unless_the_file_has_others(scale):
         ("time_reference=cbe-rnd", "time_reference: found 'cbe-rnd'; did you mean 'cbe-rand'"),
         ("encoders=[lsh]", "time_reference: found 'cbe-rand'"),
         ("time_budget_s=0", "time_budget_s: found 0"),
+        ("time_rounds=0", "time_rounds: found 0"),
         ("protocol=papers", "protocol: found 'papers'; input should be 'paper' or 'released-code'"),
     ],
 )

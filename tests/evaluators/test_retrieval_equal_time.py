@@ -1,234 +1,120 @@
-"""Code lengths of equal time: the search for them, on costs of every shape, and what is measured, shared and cached."""
+"""Code lengths of equal time: interpolated on a ladder, for costs of every shape."""
 
-import math
-from dataclasses import fields, replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from retrieval_toys import recall_row, time_row
 
-from cbe_bench.core.runner import BASE_BYTES
-from cbe_bench.encoders import encoder_classes, make_encoder
-from cbe_bench.encoders.base import Encoder
-from cbe_bench.evaluators.retrieval import equal_time
+from cbe_bench.encoders import encoder_classes
 from cbe_bench.evaluators.retrieval.equal_time import (
-    EqualTimeSearch,
-    TimedMethod,
-    least_bytes,
-    with_most_bits,
+    EncodeTimes,
+    between,
+    bits_by_round,
+    bits_in_time,
+    brackets,
+    rows_at_bits,
 )
-from cbe_bench.evaluators.retrieval.length_search import TOLERANCE, longest_in_time
-from cbe_bench.evaluators.retrieval.rows import EqualTimeSpec
+from cbe_bench.evaluators.times.methods import TimedMethod
 
-BYTES = range(8, 1_000_000, 8)
-
-
-@given(exponent=st.floats(0.3, 2), right=st.integers(8, 100_000), guess=st.integers(1, 400_000))
-@settings(max_examples=200)
-def test_smooth_costs_are_met_closely(exponent, right, guess):
-    asked = []
-
-    def ratio(n_bits):
-        asked.append(n_bits)
-        return (n_bits / right) ** exponent
-
-    found = longest_in_time(ratio, guess, BYTES[:25_000])
-    assert found.ratio <= 1 + TOLERANCE
-    one_byte_more = ((found.n_bits + 8) / right) ** exponent
-    assert found.ratio >= 1 - TOLERANCE or one_byte_more > 1 + TOLERANCE
-    assert len(asked) <= 30
-    assert all(n_bits % 8 == 0 for n_bits in asked)
-
-
-@given(step=st.integers(1, 4_000), low=st.floats(0.3, 0.9), guess=st.integers(1, 50_000))
-def test_steps_are_found_exactly(step, low, guess):
-    found = longest_in_time(lambda n_bits: low if n_bits <= 8 * step else 2.5 * low + 0.6, guess, BYTES[:8_000])
-    assert found.n_bits == 8 * step
-
-
-def test_sizes_that_happen_to_be_slow_do_not_end_the_search():
-    found = longest_in_time(lambda n_bits: 1.3 if n_bits == 200 else n_bits / 250, 200, range(100, 400, 20))
-    assert found == (240, 0.96)
-
-
-def test_limits_end_the_search():
-    assert longest_in_time(lambda n_bits: 0.1, 100, BYTES[:125]).n_bits == 1_000
-    assert longest_in_time(lambda n_bits: 0.1, 100, [*BYTES[:125], 1_003]).n_bits == 1_003
-    assert longest_in_time(lambda n_bits: 3.0 + n_bits, 100, BYTES[:125]) == (8, 11.0)
-    assert longest_in_time(lambda n_bits: 5.0, 4, [4]).n_bits == 4
-    assert longest_in_time(lambda n_bits: n_bits / 6.5, 1_000, [2, 5, 7, 11]).n_bits == 5
-
-
-class Clock:
-    """A clock that only encoders advance."""
-
-    def __init__(self):
-        self.now = 0.0
-
-    def __call__(self):
-        return self.now
-
-
-class Artificial(Encoder):
-    """An encoder whose time and memory are known."""
-
-    name = "artificial"
-
-    def __init__(self, n_bits=None, *, cost=None, size=None, clock=None, random_state=None):
-        super().__init__(n_bits, random_state=random_state)
-        self.cost, self.size, self.clock = cost, size, clock
-
-    def _fit(self, X, y, rng):
-        pass
-
-    def _project(self, X):
-        raise NotImplementedError
-
-    def _encode(self, X):
-        self.clock.now += len(X) * self.cost(self.n_bits_)
-
-    def memory_bytes(self, n_features, n_train=0):
-        return self.size(self.n_bits)
-
-
-@pytest.fixture
-def artificial(monkeypatch, fresh_cache):
-    """Give cbe-rand and lsh known costs, which may be changed, and return them with the clock."""
-    clock = Clock()
-    costs = {"cbe-rand": lambda n_bits: 1e-4, "lsh": lambda n_bits: 1e-4}
-    sizes = {"cbe-rand": lambda n_bits: 1 << 20, "lsh": lambda n_bits: n_bits << 20}
-
-    def make(name, n_bits, random_state=None, **params):
-        return Artificial(n_bits, cost=lambda k: costs[name](k), size=sizes[name], clock=clock)
-
-    monkeypatch.setattr(equal_time.time, "thread_time", clock)
-    monkeypatch.setattr(equal_time, "make_encoder", make)
-    return costs, clock
-
-
-def spec_of(encoder, target_bits, memory_limit=1 << 40, **values):
-    spec = {"encoder": encoder, "params": {}, "reference": "cbe-rand", "reference_params": {}, "n_features": 1000}
-    spec |= {"target_bits": target_bits, "most_bits": 0, "batch": 64, "budget_s": 0.02, "environment": "here"}
-    return with_most_bits(EqualTimeSpec(**spec | values), memory_limit)
+LADDER = (16, 32, 64, 128)
 
 
 @pytest.mark.parametrize(
-    "cost, expected",
+    ("times", "time", "expected"),
     [
-        (lambda n_bits: 1e-6 * n_bits / 40, 4 * 1000),
-        (lambda n_bits: 1e-4 * math.sqrt(n_bits / 300), 300),
-        (lambda n_bits: 0.8e-4 if n_bits <= 3072 else 1.6e-4, 3072),
-        (lambda n_bits: 1e-9, 4 * 1000),
-        (lambda n_bits: 1e-4 * n_bits / 2, 8),
+        ((1, 2, 4, 8), 2, 32),
+        ((1, 2, 4, 8), 3, 48),
+        ((1, 4, 16, 64), 8, 32 * 2**0.5),
+        ((1, 2, 4, 8), 0.1, 16),
+        ((1, 2, 4, 8), 99, 128),
+        ((3, 3, 6, 6), 3, 32),
+        ((3, 3, 6, 6), 4, 32 * 2 ** np.log2(4 / 3)),
+        ((3, 3, 6, 6), 6, 128),
+        ((1, 4, 2, 8), 3, 16 * 2 ** (np.log(3) / np.log(4))),
+        ((1, 4, 2, 8), 4, 64),
     ],
-    ids=["linear", "root", "step", "at the limit", "too slow"],
+    ids=[
+        "met",
+        "between",
+        "steep",
+        "too slow",
+        "too fast",
+        "step",
+        "in a step",
+        "at the top",
+        "slow size",
+        "beyond it",
+    ],
 )
-def test_the_length_of_a_method_of_known_cost(cost, expected, artificial):
-    costs, _ = artificial
-    costs["lsh"] = cost
-    search = EqualTimeSearch(1000)
-    names = ("cbe-rand", "cbe-opt", "lsh")
-    found = {(name, k): search.find(spec_of(name, k)) for k in (500, 250) for name in names}
-    assert found["cbe-rand", 500].n_bits == 500
-    assert found["lsh", 500].n_bits == pytest.approx(expected, rel=0.12)
-    assert found["lsh", 500].time_ratio_at_equal_bits == pytest.approx(cost(500) / 1e-4)
-    assert found["lsh", 500].time_ratio == pytest.approx(cost(found["lsh", 500].n_bits) / 1e-4)
-    assert found["lsh", 500].reference_us_per_vector == pytest.approx(100)
-    assert found["lsh", 250].n_bits == found["lsh", 500].n_bits, "the reference takes the same time for either"
-    assert (found["cbe-opt", 250].n_bits, found["cbe-opt", 500].n_bits) == (250, 500)
-    assert found["cbe-opt", 500] is found["cbe-rand", 500], "methods that encode alike share a measurement"
+def test_bits_in_time_by_hand(times, time, expected):
+    assert bits_in_time(LADDER, times, time) == pytest.approx(expected)
 
 
-def test_what_was_measured_is_cached_for_other_experiments_and_can_be_measured_again(artificial):
-    costs, clock = artificial
-    costs["lsh"] = lambda n_bits: 1e-6 * n_bits / 10
-    spec = spec_of("lsh", 500)
-    first, before = EqualTimeSearch(1000).find(spec), clock.now
-    costs["lsh"] = lambda n_bits: 1e-6
-    assert EqualTimeSearch(1000).find(spec) == first
-    assert clock.now == before
-    assert EqualTimeSearch(1000).find(spec, use_cache=False).n_bits == 4000
+TIMES = st.lists(st.floats(0.01, 1e4), min_size=4, max_size=4)
 
 
-def test_a_cache_of_other_code_or_another_spec_is_not_used(artificial, monkeypatch, fresh_cache):
-    _, clock = artificial
-    spec = spec_of("lsh", 500)
-    EqualTimeSearch(1000).find(spec)
-    others = [replace(spec, budget_s=0.03), replace(spec, environment="there"), replace(spec, target_bits=400)]
-    for changed, other in enumerate(others, 1):
-        EqualTimeSearch(1000).find(other)
-        assert len(list((fresh_cache / "equal-time").glob("*.json"))) == changed + 1
-    monkeypatch.setattr(equal_time, "code_version", lambda modules: "another")
-    before = clock.now
-    EqualTimeSearch(1000).find(spec)
-    assert clock.now > before
+@given(times=TIMES, first=st.floats(0.001, 1e5), second=st.floats(0.001, 1e5))
+def test_more_time_never_gives_fewer_bits(times, first, second):
+    less, more = (bits_in_time(LADDER, times, time) for time in sorted((first, second)))
+    assert 16 <= less <= more * (1 + 1e-12) <= 128 * (1 + 1e-12)
 
 
-def test_a_cache_file_that_cannot_be_read_is_measured_again(artificial, fresh_cache):
-    spec = spec_of("lsh", 500)
-    first = EqualTimeSearch(1000).find(spec)
-    (path,) = (fresh_cache / "equal-time").glob("*.json")
-    for content in ("", "[]", '{"n_bits": 1}'):
-        path.write_text(content)
-        assert EqualTimeSearch(1000).find(spec).n_bits == first.n_bits
+@given(steps=st.lists(st.floats(1.01, 30), min_size=4, max_size=4), exponent=st.floats(0.01, 0.99))
+def test_on_increasing_times_bits_increase_strictly_and_lengths_are_met(steps, exponent):
+    times = np.cumprod(steps)
+    assert [bits_in_time(LADDER, times, time) for time in times] == pytest.approx(LADDER)
+    inner = [bits_in_time(LADDER, times, low * (high / low) ** exponent) for low, high in pairwise(times)]
+    assert inner == pytest.approx([k * 2**exponent for k in LADDER[:-1]])
 
 
-def test_memory_limits_the_codes_that_are_tried(artificial):
-    costs, _ = artificial
-    costs["lsh"] = lambda n_bits: 1e-9
-    tight = BASE_BYTES + (1 << 20) + (300 << 20)
-    spec = spec_of("lsh", 500, tight)
-    assert spec.most_bits == 300
-    found = EqualTimeSearch(1000).find(spec)
-    assert found.n_bits == 300
-    assert math.isnan(found.time_ratio_at_equal_bits)
-    assert found.reference_us_per_vector == pytest.approx(100)
-    assert least_bytes(spec) <= tight
-    none = spec_of("lsh", 500, BASE_BYTES + (1 << 20))
-    assert none.most_bits == 0
-    assert least_bytes(none) > BASE_BYTES + (1 << 20)
-    assert spec_of("cbe-opt", 500, tight).most_bits == 500, "it is the reference that is timed for it"
+@given(times=TIMES, time=st.floats(0.001, 1e5))
+def test_a_length_that_is_reached_takes_no_more_than_the_time(times, time):
+    """Of the ladder, all lengths up to the shorter neighbour fit the time, unless not even the shortest does."""
+    shorter = between(LADDER, bits_in_time(LADDER, times, time)).shorter
+    assert time < times[0] or max(t for k, t in zip(LADDER, times, strict=True) if k <= shorter) <= time * (1 + 1e-9)
 
 
-def test_a_length_found_for_longer_codes_of_the_reference_needs_no_time_at_equal_length(artificial):
-    costs, _ = artificial
-    costs["lsh"] = lambda n_bits: 1e-4 * n_bits / 100
-    search = EqualTimeSearch(1000)
-    long, short = (search.find(spec_of("lsh", k, BASE_BYTES + (201 << 20))) for k in (900, 800))
-    assert (long.n_bits, long.searched_at_bits) == (short.n_bits, short.searched_at_bits)
-    assert short.reference_us_per_vector == pytest.approx(100)
+def test_every_round_has_its_own_length():
+    own, rival = {100: (2.0, 3.0, 5.0)}, {16: (1.0, 1.0, 6.0, 1.0), 64: (4.0, 9.0, 9.0, 1.0)}
+    assert bits_by_round(own, 100, rival) == pytest.approx([32, 32, 16])
+    assert bits_by_round(own, 100, own) == [100.0] * 3, "its own time"
+    assert bits_by_round(own, 99, rival) == bits_by_round(own, 100, {}) == []
 
 
-@pytest.mark.parametrize("name", ["lsh", "bilinear-opt", "hd3", "itq", "fjlt"])
-def test_most_bits_are_those_that_fit_with_real_methods(name):
-    spec = spec_of(name, 250)
-    own, reference = TimedMethod.of(name, {}), TimedMethod.of("cbe-rand", {})
-    free = own.memory_bytes(700, 1000)
-    fitting = spec_of(name, 250, BASE_BYTES + reference.memory_bytes(250, 1000) + free).most_bits
-    assert own.memory_bytes(fitting, 1000) <= free
-    assert fitting == spec.most_bits or own.memory_bytes(fitting + 1, 1000) > free
+def test_brackets():
+    assert between(LADDER, 64 * 2**0.25) == pytest.approx((64, 128, 0.25))
+    assert [between(LADDER, k) for k in (8, 32, 999)] == [(16, 16, 0), (32, 32, 0), (128, 128, 0)]
+    assert brackets(LADDER, [40, 60]) == [32, 64]
+    assert brackets(LADDER, [30, 40]) == [16, 32, 64], "whichever round it was"
+    assert brackets(LADDER, [64]) == [64]
+    assert brackets(LADDER, []) == []
 
 
-def test_every_field_of_the_spec_changes_the_key():
-    spec = spec_of("lsh", 250)
-    others = {"params": {"store": True}, "reference_params": {"rows": "random"}}
-    for field in fields(spec):
-        value = getattr(spec, field.name)
-        other = others.get(field.name, f"{value}x" if isinstance(value, str) else value)
-        other = value + 1 if isinstance(value, int | float) else other
-        assert replace(spec, **{field.name: other}).key("c") != spec.key("c"), field.name
-    assert spec.key("c") != spec.key("other code")
+def test_labels_are_those_of_what_encodes_alike():
+    rows = [recall_row("mine", 16, 50, encoder="cbe-opt", params={"lam": 1}), recall_row("cbe-rand", 16, 50)]
+    rows += [recall_row("unknown", 16, 50), time_row("cbe-rand", 16, (1.0, 2.0)), time_row("lsh", 16, 4.0)]
+    times = EncodeTimes([*rows, recall_row("lsh", 16, 50)])
+    assert times.row("mine", 16) is times.row("cbe-rand", 16) is rows[3]
+    assert times.row("mine", 32) is times.row("unknown", 16) is times.row("nothing", 16) is None
+    ratio = times.ratio("lsh", "mine", 16)
+    assert ratio.value == pytest.approx(8**0.5) and np.isnan(ratio.low), "the geometric mean; of too few rounds"
+    assert np.isnan(times.ratio("unknown", "mine", 16).value)
+    assert TimedMethod.of("cbe-opt", {"lam": 1, "rows": "strided"}) == TimedMethod("cbe-rand", {"rows": "strided"})
+    assert TimedMethod.of("lsh", {}).params == {"store": True}
+    assert TimedMethod("a", {"x": 1, "y": 2}).key == TimedMethod("a", {"y": 2, "x": 1}).key
 
 
-@pytest.mark.parametrize("d", [1000, 2048, 25_600])
-def test_lengths_of_bilinear_codes_take_ever_more_time(d):
-    lengths = make_encoder("bilinear-rand").candidate_lengths(d, 2 * d)
-    assert lengths == sorted(set(lengths)) and lengths[-1] == 2 * d and d in lengths
-    work = [make_encoder("bilinear-rand", n_bits=n_bits).cost_estimate(d) for n_bits in lengths]
-    assert np.all(np.diff(work) > 0)
-    assert max(b / a for a, b in pairwise(lengths) if a > d / 20) < 1.3
+def test_rows_between_code_lengths():
+    rows = [recall_row("fbe", k, 10 * k, seed, recall_median=(k / 100,)) for k in (2, 8) for seed in (0, 1)]
+    rows += [recall_row("fbe", 4, 0, status="failed"), recall_row("lsh", 4, 99)]
+    found = rows_at_bits(rows, "fbe", [4.0, 8.0])
+    assert [(row.seed, row.n_bits) for row in found] == [(0, 6), (1, 6)]
+    assert found[0].recall == pytest.approx((0.325, 0.65)), "the mean of half way in log bits, and the end"
+    assert found[1].recall_median == pytest.approx((0.065,))
+    assert rows_at_bits(rows, "fbe", []) == rows_at_bits(rows, "itq", [4.0]) == []
 
 
 @pytest.mark.parametrize("name", [name for name, cls in encoder_classes().items() if cls.encodes_as])
@@ -240,14 +126,3 @@ def test_methods_that_encode_alike_encode_by_the_same_code(name):
         setattr(encoders[0], param, getattr(encoders[1], param))
     X = np.random.default_rng(1).standard_normal((9, 64), dtype=np.float32)
     assert np.array_equal(*(encoder.encode(X) for encoder in encoders))
-
-
-def test_what_happens_at_first_use_is_not_timed(artificial):
-    """Compiling and planning would be a sample, and the only one where they take longer than the budget."""
-    costs, _ = artificial
-    compiling = [100.0]
-    costs["cbe-rand"] = lambda n_bits: compiling.pop() if compiling else 1e-4
-    found = EqualTimeSearch(1000).find(spec_of("cbe-rand", 500))
-    assert compiling == []
-    assert found.time_ratio_at_equal_bits == pytest.approx(1)
-    assert found.reference_us_per_vector == pytest.approx(100)

@@ -9,21 +9,24 @@ import pytest
 
 import cbe_bench.data.view
 from cbe_bench.core import runner
-from cbe_bench.core.cache import write_checked
 from cbe_bench.core.errors import InputError
 from cbe_bench.core.progress import Silent
 from cbe_bench.core.resources import Resources
 from cbe_bench.core.results import load_rows
 from cbe_bench.core.runner import plan
+from cbe_bench.encoders import make_encoder
 from cbe_bench.evaluators.configs import load_config
-from cbe_bench.evaluators.retrieval.experiment import EQUAL_TIME, RECALL, RetrievalExperiment
-from cbe_bench.evaluators.retrieval.rows import equal_time_rows, recall_rows
+from cbe_bench.evaluators.retrieval.equal_time import EncodeTimes, brackets
+from cbe_bench.evaluators.retrieval.experiment import RECALL, TIMES, RetrievalExperiment
+from cbe_bench.evaluators.retrieval.rows import recall_rows
 from cbe_bench.evaluators.run import job_of, opened, run_experiment
+from cbe_bench.evaluators.times.rows import encode_rows
 
 pytestmark = pytest.mark.usefixtures("png_only")
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 SMALL = ("seeds=[0]", "n_bits=[32, 64]", "data.keep_dims=128", "data.file=null", "name=flickr", "data.synthetic=true")
+LADDER = (16, 32, 64)
 BITS = ("encoders=[cbe-rand, cbe-orth, bilinear-rand, lsh]", "fixed=[bits]")
 
 
@@ -116,57 +119,76 @@ def test_methods_are_run_at_code_lengths_of_equal_time(tmp_path):
     overrides = ("seeds=[0, 1]", "encoders=[cbe-rand, cbe-opt, hd3]")
     reporter = Recorder()
     rows = run_rows(tmp_path, *overrides, reporter=reporter)
-    times, recalls = equal_time_rows(rows), recall_rows(rows)
-    assert len(times) == 2 * 3
+    timed, recalls = encode_rows(rows), recall_rows(rows)
+    assert {(row.encoder, row.n_bits) for row in timed} == {(name, k) for name in ("cbe-rand", "hd3") for k in LADDER}
+    assert len(timed) == 2 * len(LADDER), "cbe-opt encodes as cbe-rand does"
+    assert all((row.ok, row.batch, row.threads, len(row.rounds_us)) == (True, 64, 1, 1) for row in timed)
+    times = EncodeTimes(rows)
     found = {(row.encoder, row.n_bits, row.seed) for row in recalls}
-    assert {(row.encoder, row.n_bits, seed) for row in times for seed in (0, 1)} <= found
-    assert {("hd3", 32, 0), ("cbe-opt", 64, 1)} <= found
-    assert len(reporter.ended) == 6 + len(recalls)
+    expected = {k for target in (32, 64) for k in brackets(LADDER, times.bits("cbe-rand", target, "hd3"))} | {32, 64}
+    assert {k for name, k, _ in found if name == "hd3"} == expected
+    assert {k for name, k, _ in found if name == "cbe-opt"} == {32, 64}, "its own length takes the time of cbe-rand"
+    assert len(reporter.ended) == len(timed) + len(recalls)
     again = Recorder()
     run_rows(tmp_path, *overrides, reporter=again)
     assert again.messages == ["resuming: 6 of 6 cells done", f"resuming: {len(recalls)} of {len(recalls)} cells done"]
 
 
-def test_times_come_from_the_cache_unless_they_are_measured_again(tmp_path, fresh_cache):
+def test_times_are_shared_by_experiments_unless_they_are_measured_again(tmp_path, fresh_cache):
     overrides = ("encoders=[cbe-rand, hd3]", "n_bits=[32]", "fixed=[time]")
 
-    def lengths(folder, **options):
-        rows = equal_time_rows(run_rows(tmp_path / folder, *overrides, **options))
-        return {row.encoder: row.n_bits for row in rows}
+    def samples(folder, *more, **options):
+        rows = encode_rows(run_rows(tmp_path / folder, *overrides, *more, **options))
+        return {(row.encoder, row.n_bits): row.samples_us for row in rows}
 
-    first = lengths("first")
-    found = '{"n_bits": 8, "time_ratio": 1, "time_ratio_at_equal_bits": 1, "reference_us_per_vector": 1, '
-    for cached in (fresh_cache / "equal-time").glob("*.json"):
-        write_checked(cached, (found + '"searched_at_bits": 32}').encode())
-    assert lengths("second") == {"cbe-rand": 8, "hd3": 8}
-    assert lengths("first") == first
-    assert lengths("first", rerun="all")["cbe-rand"] == 32
+    first = samples("first")
+    assert len(list((fresh_cache / "times").glob("*.json"))) == len(first) == 4
+    assert samples("second", "seeds=[5]", "data.name=other") == first, "one timing counts once"
+    more = samples("third", "n_bits=[32, 64]")
+    assert more.items() > first.items()
+    assert samples("fourth", "time_budget_s=0.03") != first
+    (fresh_cache / "times" / next((fresh_cache / "times").iterdir()).name).write_text("torn")
+    assert sum(value == first[key] for key, value in samples("fifth").items()) >= 3, "what is damaged is measured"
+    assert samples("first") == first
+    again = samples("first", rerun="all")
+    assert not any(again[key] == first[key] for key in first)
 
 
-def test_no_code_lengths_are_measured_where_time_is_not_fixed():
-    assert cells_of(*BITS, stage=EQUAL_TIME) == []
-    assert len(cells_of(stage=EQUAL_TIME)) == 2 * 7
+def test_no_times_are_measured_where_time_is_not_fixed():
+    assert cells_of(*BITS, stage=TIMES) == []
     assert {cell.spec.n_bits for cell in cells_of("fixed=[time]")} == set()
 
 
-def test_equal_time_that_does_not_fit_memory_is_skipped_and_the_rest_runs(tmp_path, monkeypatch):
-    monkeypatch.setattr("cbe_bench.LSH.memory_bytes", lambda self, n_features, n_train=0: 4 << 30)
+def test_every_method_is_timed_at_every_length_it_can_have():
+    cells = cells_of("encoders=[cbe-rand, itq]", "n_bits=[32, 64, 256]", stage=TIMES)
+    lengths = {name: [cell.spec.n_bits for cell in cells if cell.label == name] for name in ("cbe-rand", "itq")}
+    assert lengths == {"cbe-rand": [16, 32, 64, 256], "itq": [16, 32, 64]}, "itq has at most d = 128 bits"
+    assert len({cell.group for cell in cells}) == 1
+    (label,) = {cell.label for cell in cells_of("encoders=[cbe-opt, cbe-rand]", stage=TIMES)}
+    assert label == "cbe-rand", "the reference stands for what encodes alike"
+
+
+def test_times_that_do_not_fit_memory_are_skipped_and_the_rest_runs(tmp_path, monkeypatch):
+    large = {64: 4 << 30, 32: 1 << 20, 16: 1 << 20}
+    monkeypatch.setattr("cbe_bench.LSH.memory_bytes", lambda self, n_features, n_train=0: large[self.n_bits])
     overrides = ("encoders=[cbe-rand, lsh]", "n_bits=[64]")
     rows = run_rows(tmp_path, *overrides, resources=Resources(memory_bytes=3 << 30))
-    states = {(type(row).__name__, row.encoder): row.status for row in rows}
-    assert states == {
-        ("EqualTimeRow", "cbe-rand"): "ok",
-        ("EqualTimeRow", "lsh"): "skipped",
-        ("RetrievalRow", "cbe-rand"): "ok",
-        ("RetrievalRow", "lsh"): "skipped",
-    }
+    states = {(type(row).__name__, row.encoder, row.n_bits): row.status for row in rows}
+    assert [states["TimingRow", "lsh", k] for k in LADDER] == ["ok", "ok", "skipped"]
+    assert states["RetrievalRow", "cbe-rand", 64] == "ok"
+    assert states["RetrievalRow", "lsh", 64] == "skipped"
+    in_time = [
+        status for (kind, name, k), status in states.items() if (kind, name) == ("RetrievalRow", "lsh") and k < 64
+    ]
+    assert in_time and set(in_time) == {"ok"}
 
 
-@pytest.mark.parametrize("gib", [1, 3])
-def test_the_largest_methods_can_be_planned_under_any_memory_limit(gib):
-    cells = cells_of("data.keep_dims=null", "n_bits=[3200, 25600]", stage=EQUAL_TIME, memory=gib << 30, scale="quick")
-    lsh = [cell.spec for cell in cells if cell.label == "lsh"]
-    assert all(0 < spec.most_bits < 25_600 for spec in lsh)
+def test_what_does_not_fit_memory_together_is_timed_apart():
+    settings = ("data.keep_dims=null", "n_bits=[3200, 25600]", "encoders=[cbe-rand, lsh]")
+    together, apart = (cells_of(*settings, stage=TIMES, memory=gib << 30, scale="quick") for gib in (8, 4))
+    assert len({cell.group for cell in together}) == 1
+    assert len({cell.group for cell in apart}) == 2
+    assert {cell.spec.n_bits for cell in together} == {25, 50, 100, 200, 400, 800, 1600, 3200, 25600}
 
 
 def test_cells_over_the_memory_limit_are_skipped_with_the_estimate(tmp_path):
@@ -300,9 +322,24 @@ def test_the_plan_lists_what_is_known(tmp_path):
     with opened(config, Resources(), Silent()) as experiment:
         cells = plan(experiment, job_of(experiment, "smoke", tmp_path, ""))
         assert "1,000 database rows, 50 queries, d = 128" in experiment.headline
-    foreseen = [one.cell for one in cells if "(the time of cbe-rand)" in one.cell.title]
-    assert len(cells) == 4 + 4 + len(foreseen)
-    assert {cell.label for cell in foreseen} == {"lsh"}, "the length that lsh has in the time of cbe-rand"
-    assert all(1 <= cell.spec.n_bits <= 4 * 128 for cell in foreseen)
+    foreseen = [one.cell for one in cells if "(about the time of cbe-rand)" in one.cell.title]
+    assert len(cells) == 2 * len(LADDER) + 4 + len(foreseen)
+    assert {cell.label for cell in foreseen} <= {"lsh"}, "those that lsh has in the time of cbe-rand"
+    assert {cell.spec.n_bits for cell in foreseen} <= {16}, "the others are common code lengths"
     assert {one.state for one in cells} == {"to run"}
     assert not list(tmp_path.iterdir())
+
+
+def test_code_lengths_are_foreseen_by_operations_and_then_follow_from_times(tmp_path):
+    """At d = 128 a circulant product counts as 5 d log2 d operations and more, one bit of lsh as 2 d."""
+    settings = load_config(CONFIGS / "flickr.yaml", "smoke", [*SMALL, "encoders=[cbe-rand, lsh]", "fixed=[time]"])
+    with opened(settings, Resources(), Silent()) as experiment:
+        cells = experiment.expected_cells(RECALL, [])
+        cost = make_encoder("cbe-rand", n_bits=32).cost_estimate(128) / (2 * 128)
+        assert {cell.spec.n_bits for cell in cells if cell.label == "lsh"} == set(brackets(LADDER, [cost]))
+        assert {cell.spec.n_bits for cell in cells if cell.label == "cbe-rand"} == {32, 64}
+        rows = runner.run(experiment, job_of(experiment, "smoke", tmp_path, ""), Silent()).rows
+        now = {cell.key for cell in experiment.cells(RECALL, rows)}
+        assert (
+            {cell.key for cell in experiment.expected_cells(RECALL, rows)} == now == {r.key for r in recall_rows(rows)}
+        )

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from retrieval_toys import equal_time_row, recall_row, results
+from retrieval_toys import recall_row, results, time_row
 
 from cbe_bench.core.statistics import difference_error
 from cbe_bench.evaluators.retrieval.experiment import RetrievalExperiment
@@ -20,20 +20,21 @@ from cbe_bench.evaluators.retrieval.tables import (
     recall_curves,
     recall_table,
     sweep_table,
+    times_table,
 )
 
 
 def figure_rows(seeds=(0, 1)):
-    """Two methods at 100 and 200 bits, lsh also at the code lengths of equal time."""
+    """Two methods at 100 and 200 bits, lsh also at the code lengths that bracket 32 bits, those of equal time."""
     rows = [
         recall_row(name, k, 50 + k / 100 + seed, seed)
         for name in ("cbe-rand", "lsh")
         for k in (200, 100)
         for seed in seeds
     ]
-    rows += [recall_row("lsh", 16, 20, seed) for seed in seeds]
-    rows += [equal_time_row("cbe-rand", k, k, 1.0) for k in (200, 100)]
-    return rows + [equal_time_row("lsh", k, 16, 30.0) for k in (200, 100)]
+    rows += [recall_row("lsh", k, k // 2 + seed, seed) for k in (16, 64) for seed in seeds]
+    rows += [time_row("cbe-rand", k, 5.0) for k in (16, 64, 100, 200)]
+    return rows + [time_row("lsh", k, us) for k, us in ((16, 2.5), (64, 10.0), (100, 50.0), (200, 150.0))]
 
 
 def test_curves_are_means_over_seeds():
@@ -65,18 +66,34 @@ def test_the_table_has_a_line_for_each_method_and_length_with_cost_and_failures(
     assert table.iloc[0]["not_ok"] == "skipped: memory"
 
 
-def test_equal_time_table_has_the_recall_at_the_length_found():
-    table = equal_time_table(figure_rows(), "cbe-rand")
+def test_equal_time_table_has_the_recall_interpolated_at_the_length_of_equal_time():
+    table = equal_time_table(figure_rows(), "cbe-rand", [200, 100])
     assert table["target_bits"].tolist() == [100, 100, 200, 200]
     line = table.query("encoder == 'lsh' and target_bits == 200").iloc[0]
-    assert (line["n_bits"], line["time_ratio_at_equal_bits"], line["is_reference"]) == (16, 30.0, False)
-    assert line["recall@1"] == pytest.approx(0.1)
-    assert len(equal_time_table([equal_time_row("lsh", 8, 0, math.nan, status="skipped")], "cbe-rand")) == 0
+    assert (line["n_bits"], line["n_bits_shorter"], line["n_bits_longer"]) == pytest.approx((32, 16, 64))
+    ratio = [line[f"time_ratio_{name}"] for name in ("low", "at_equal_bits", "high")]
+    assert ratio == pytest.approx([30, 30, 30]) and not line["is_reference"]
+    assert line["recall@1"] == pytest.approx((8 + 32 + 1) / 2 / 200), "half way in log bits, the mean of both seeds"
+    own = table.query("encoder == 'cbe-rand' and target_bits == 200").iloc[0]
+    assert (own["n_bits"], own["time_ratio_at_equal_bits"], own["reference_us_per_vector"]) == (200, 1, 5)
+    failed = [time_row("lsh", 8, (), status="failed"), recall_row("lsh", 8, 1)]
+    assert len(equal_time_table(failed, "lsh", [8])) == 0
+    assert len(times_table(failed)) == 0
+
+
+def test_steps_in_cost_are_shown():
+    table = times_table(figure_rows()).set_index("encoder")
+    assert table.loc["lsh"].to_dict() == {
+        "us_at_16_bits": 2.5,
+        "us_at_64_bits": 10,
+        "us_at_100_bits": 50,
+        "us_at_200_bits": 150,
+    }
 
 
 def test_report_of_a_figure(tmp_path):
     report = retrieval_report(results(figure_rows(), fixed=["time", "bits"]))
-    names = ["equal-time", "lengths", "frontier", "differences", "table", "recall"]
+    names = ["equal-time", "times", "lengths", "frontier", "differences", "table", "recall"]
     assert [table.name for table in report.tables] == names
     assert [figure.name for figure in report.figures] == ["frontier", "differences", "recall", "recall-asymmetric"]
     assert all(figure.draw() is not None for figure in report.figures[:2])
@@ -88,11 +105,10 @@ def test_report_of_a_figure(tmp_path):
 def test_frontier_and_differences_by_hand():
     recalls = {"cbe-rand": (50, 54), "lsh": (49, 51), "hd3": (60, 60)}
     rows = [recall_row(name, 100, value, seed) for name, found in recalls.items() for seed, value in enumerate(found)]
-    rows += [equal_time_row(name, 100, 16, ratio) for name, ratio in (("cbe-rand", 1.0), ("lsh", 30.0))]
+    rows += [time_row("cbe-rand", 100, 5.0), time_row("lsh", 100, (140.0, 150.0, 170.0))]
     table = frontier_table(rows).set_index("encoder")
-    us = rows[-1].reference_us_per_vector
     assert list(table.index) == ["cbe-rand", "lsh"], "what was not timed is left out"
-    assert table.loc["lsh", "encode_us_per_vector"] == pytest.approx(30 * us)
+    assert table.loc["lsh", "encode_us_per_vector"] == 150
     assert table.loc["cbe-rand", "recall"] == pytest.approx(0.52)
     assert table.loc["lsh", "bytes"] == 13
     less = differences_table(rows, [100]).set_index("encoder")
@@ -106,8 +122,10 @@ def test_rows_of_panels_that_have_nothing_are_left_out():
     assert len(recall_figure(results(recall_only()), "symmetric").axes) == 2
     times = [row for row in figure_rows() if not isinstance(row, RetrievalRow) or row.n_bits not in (100, 200)]
     assert len(recall_figure(results(times, fixed=["time"]), "symmetric").axes) == 2
+    half_done = [row for row in times if row.label == "lsh"]
+    assert len(recall_figure(results(half_done, fixed=["time"]), "symmetric").axes) == 2, "nothing to draw yet"
     without_reference = [row for row in figure_rows() if isinstance(row, RetrievalRow) or row.encoder == "lsh"]
-    assert len(recall_figure(results(without_reference), "symmetric").axes) == 4
+    assert len(recall_figure(results(without_reference), "symmetric").axes) == 2
 
 
 def recall_only():
@@ -184,17 +202,19 @@ def test_data_label():
 
 def test_measurements():
     rows = [recall_row("lsh", 100, 50 + seed, seed, n_train=0, averaged_auc=0.6) for seed in range(2)]
-    rows += [recall_row("cbe-opt", 100, 60, params={"lam": 1}), equal_time_row("lsh", 100, 16, 30.0)]
-    rows += [recall_row("lsh", 100, 0, seed=9, status="failed"), equal_time_row("lsh", 200, 16, math.nan)]
+    rows += [recall_row("cbe-opt", 100, 60, params={"lam": 1}), recall_row("lsh", 100, 0, seed=9, status="failed")]
+    rows += [time_row("cbe-rand", 100, 2.0), time_row("lsh", 100, (60.0, 60.0)), time_row("lsh", 200, 9.0)]
+    rows += [recall_row("cbe-rand", 100, 50, n_train=0), recall_row("lsh", 200, 50, n_train=0)]
     found = {(one.subject, one.metric): one for one in RetrievalExperiment.measurements(results(rows))}
     recall = found["lsh, d = 800, 100 bits", "recall, points"]
     assert (recall.value, recall.low, recall.high) == pytest.approx((50.5, 49.5, 51.5))
     assert found["lsh, d = 800, 100 bits", "averaged_auc, points"].value == pytest.approx(60)
     single = found["cbe-opt, d = 800, {'lam': 1}, 100 bits, 500 training rows", "recall, points"]
     assert (single.low, single.high) == pytest.approx((59, 61))
-    ratio = found["lsh, d = 800, in the time of 100 bits, batches of 64", "time / reference"]
+    ratio = found["lsh, d = 800, 100 bits, batches of 64", "time / reference"]
     assert (ratio.low, ratio.value, ratio.high) == pytest.approx((24, 30, 37.5))
-    assert len(found) == 3 + 2 + 1
+    alike = found["cbe-opt, d = 800, {'lam': 1}, 100 bits, batches of 64", "time / reference"]
+    assert (alike.low, alike.value, alike.high) == (1, 1, 1)
 
 
 ODD_LABELS = (r"$\frac{1}$", "_price in $", "a$b$c", "$x_")
@@ -202,7 +222,7 @@ ODD_LABELS = (r"$\frac{1}$", "_price in $", "a$b$c", "$x_")
 
 def test_labels_are_drawn_as_they_stand():
     rows = [recall_row(label, 100, 50) for label in ODD_LABELS]
-    rows += [equal_time_row(label, 100, 100, 1.0) for label in ODD_LABELS]
+    rows += [time_row(label, 100, 1.0) for label in ODD_LABELS]
     figure = recall_figure(results(rows, name="$", n_bits=[100], time_reference=ODD_LABELS[0]), "symmetric")
     figure.savefig(io.BytesIO(), format="png")
     drawn = [text._preprocess_math(text.get_text()) for text in figure.legends[0].get_texts()]

@@ -22,7 +22,8 @@ from cbe_bench.core.results import Description, Row, append_row, write_descripti
 from cbe_bench.core.statistics import difference_error
 from cbe_bench.evaluators import base
 from cbe_bench.evaluators.base import Experiment, judge, load_experiment, load_experiments, register
-from cbe_bench.evaluators.retrieval.rows import EqualTimeRow, RetrievalRow
+from cbe_bench.evaluators.retrieval.rows import RetrievalRow
+from cbe_bench.evaluators.times.methods import TimedMethod
 from cbe_bench.evaluators.times.rows import TimingRow
 from cbe_bench.reports.advice import choices, summaries
 from cbe_bench.reports.claim_summary import FAILING_FIRST, counts, summarise
@@ -137,22 +138,19 @@ def retrieval_rows(recalls, *, kind="real", n_bits=64, times=None):
         for seed, value in enumerate(values)
     ]
     for name, ratio in (times or {}).items():
+        timed = TimedMethod.of(name, {})
         rows.append(
-            EqualTimeRow(
-                **metadata(name),
-                encoder=name,
-                params={},
-                reference="cbe-rand",
-                reference_params={},
+            TimingRow(
+                **metadata(timed.encoder),
+                encoder=timed.encoder,
+                params=timed.params,
                 n_features=512,
-                target_bits=n_bits,
-                most_bits=512,
-                batch=64,
-                budget_s=0.1,
                 n_bits=n_bits,
-                time_ratio=1.0,
-                time_ratio_at_equal_bits=ratio,
-                reference_us_per_vector=10.0,
+                batch=64,
+                dtype="float32",
+                rounds=2,
+                encode_us_per_vector=10 * ratio,
+                rounds_us=(10 * ratio, 10 * ratio),
             )
         )
     return rows
@@ -390,7 +388,7 @@ def test_best_level_and_fastest_by_hand(results):
     assert choice.level == [second]
     assert choice.untrained is second
     assert choice.fastest is second
-    assert choice.fastest.time == 0.5
+    assert choice.fastest.time == pytest.approx(0.5)
     assert choice.depth == 100
 
 

@@ -1,6 +1,5 @@
 """Recall at exactly the time of another method: interpolated in log bits between the code lengths that were run."""
 
-from bisect import bisect_left
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +15,8 @@ from cbe_bench.evaluators.retrieval.comparisons import (
     done_rows,
     query_points,
 )
-from cbe_bench.evaluators.retrieval.rows import RetrievalRow, equal_time_rows
+from cbe_bench.evaluators.retrieval.equal_time import EncodeTimes, between
+from cbe_bench.evaluators.retrieval.rows import RetrievalRow
 
 
 def compare_at_equal_time(results: Results, own: str, rival: str) -> list[Comparison]:
@@ -68,10 +68,7 @@ def bits_in_equal_time(results: Results, own: str, rival: str, n_bits: int) -> l
     list of float
         Empty where it was not timed.
     """
-    times = {row.label: row for row in equal_time_rows(results.rows) if row.ok and row.target_bits == n_bits}
-    if own not in times or rival not in times:
-        return []
-    return [times[rival].n_bits / times[rival].time_ratio]
+    return EncodeTimes(results.rows).bits(own, n_bits, rival)
 
 
 def at_bits(rows: list[RetrievalRow], label: str, n_bits: float) -> BySeed:
@@ -91,13 +88,11 @@ def at_bits(rows: list[RetrievalRow], label: str, n_bits: float) -> BySeed:
     dict of int to array
         Interpolated in log bits between the two neighbouring lengths that were run; beyond them those of the nearest.
     """
-    lengths = sorted({row.n_bits for row in rows if row.label == label})
+    lengths = {row.n_bits for row in rows if row.label == label}
     if not lengths:
         return {}
-    at = min(max(bisect_left(lengths, n_bits), 1), len(lengths) - 1)
-    low, high = lengths[max(at - 1, 0)], lengths[at]
+    low, high, weight = between(lengths, n_bits)
     shorter, longer = query_points(rows, label, low), query_points(rows, label, high)
-    weight = float(np.clip(np.log(n_bits / low) / np.log(high / low), 0, 1)) if high > low else 0.0
     return {seed: (1 - weight) * shorter[seed] + weight * longer[seed] for seed in shorter.keys() & longer.keys()}
 
 

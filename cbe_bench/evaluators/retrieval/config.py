@@ -5,18 +5,21 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from cbe_bench.core.config import Scales
+from cbe_bench.core.config import Positive, Scales
 from cbe_bench.core.errors import did_you_mean
-from cbe_bench.evaluators.configs import unique
+from cbe_bench.evaluators.configs import EncoderConfig, unique
 from cbe_bench.evaluators.task import NeighboursConfig
+
+SHORTEST = 16
+"""Shorter codes are not timed."""
 
 
 class RetrievalConfig(NeighboursConfig):
     """How well codes find exact neighbours."""
 
     sizes: ClassVar[Scales] = {
-        "smoke": {**NeighboursConfig.sizes["smoke"], "time_budget_s": 0.02},
-        "quick": {**NeighboursConfig.sizes["quick"], "time_budget_s": 0.1},
+        "smoke": {**NeighboursConfig.sizes["smoke"], "time_budget_s": 0.02, "time_rounds": 1},
+        "quick": {**NeighboursConfig.sizes["quick"], "time_budget_s": 0.1, "time_rounds": 2},
         "paper": NeighboursConfig.sizes["paper"],
     }
 
@@ -26,13 +29,22 @@ class RetrievalConfig(NeighboursConfig):
     time_reference: str = "cbe-rand"
     """The label of the method whose encode time, at each code length, the others get."""
     time_budget_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 0.3
-    """Seconds for which the times of a method and the reference are sampled, at each code length tried."""
+    """Seconds for which the encode time of a method at a code length is sampled, in each round."""
+    time_rounds: Positive = 5
+    """Independent rounds of timing: a single one in this process, several in a new process each."""
     auc: bool = False
     """Also measure the averaged AUC of retrieving rows of the same label."""
     sweep: str | None = None
     """A parameter that encoders differ in: recall is drawn against it."""
 
     _unique_fixed = field_validator("fixed")(unique)
+
+    def ladder(self, entry: EncoderConfig) -> list[int]:
+        """Return the code lengths at which a method is timed: those it can have of `n_bits` and halves of the least."""
+        lengths = set(self.n_bits)
+        while (half := min(lengths) // 2) >= SHORTEST:
+            lengths.add(half)
+        return sorted(n_bits for n_bits in lengths if not self._problem(entry, n_bits))
 
     def problems(self) -> Iterable[str]:
         """Find what is well-formed but cannot work."""

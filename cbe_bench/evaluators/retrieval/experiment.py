@@ -1,18 +1,18 @@
 """Retrieval experiments: one method at one code length under one seed is a cell.
 
-Where methods are compared at equal time, a first stage measures the code length that each reaches in the time of the
-reference. Cells of a seed share its split and exact neighbours, and cells of a method with nested codes share one pass
-over the data, the longest code first.
+Where methods are compared at equal time, a first stage measures encode times at a ladder of code lengths; then each
+method is also run at the lengths of the ladder that bracket what it computes in the time of the reference. Cells of a
+seed share its split and exact neighbours, and cells of a method with nested codes share one pass over the data, the
+longest code first.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from cbe_bench.core import environment
 from cbe_bench.core.code_version import code_version
 from cbe_bench.core.progress import Progress, Reporter
 from cbe_bench.core.report import Report
@@ -26,33 +26,19 @@ from cbe_bench.evaluators.configs import EncoderConfig
 from cbe_bench.evaluators.feature_rows import cached_bytes, check_rows
 from cbe_bench.evaluators.retrieval.claims import CLAIMS
 from cbe_bench.evaluators.retrieval.config import RetrievalConfig
-from cbe_bench.evaluators.retrieval.equal_time import (
-    BATCH,
-    EqualTimeSearch,
-    expected_bits,
-    least_bytes,
-    timed_methods,
-    timing_code,
-    with_most_bits,
-)
 from cbe_bench.evaluators.retrieval.estimates import cell_bytes, evaluation_operations, ground_truth_operations
 from cbe_bench.evaluators.retrieval.evaluator import RetrievalEvaluator, encoded_bits, encoder_of
 from cbe_bench.evaluators.retrieval.figures import retrieval_report
+from cbe_bench.evaluators.retrieval.ladder import TimeLadder
 from cbe_bench.evaluators.retrieval.measurements import retrieval_measurements
-from cbe_bench.evaluators.retrieval.rows import (
-    EqualTimeRow,
-    EqualTimeSpec,
-    RetrievalRow,
-    RetrievalSpec,
-    equal_time_rows,
-    recall_rows,
-)
+from cbe_bench.evaluators.retrieval.rows import RetrievalRow, RetrievalSpec, recall_rows
 from cbe_bench.evaluators.retrieval.tables import data_label
 from cbe_bench.evaluators.task import Task, warn_of_mean
+from cbe_bench.evaluators.times.cached import CachedTimes
+from cbe_bench.evaluators.times.cells import summary_of
+from cbe_bench.evaluators.times.rows import TimingRow, encode_rows
 
-EQUAL_TIME, RECALL = "equal_time", "recall"
-_EQUAL_TIME_SECONDS = 3.0
-"""An estimate of the seconds it takes to find a code length of equal time."""
+TIMES, RECALL = "times", "recall"
 
 
 @dataclass(frozen=True)
@@ -70,9 +56,9 @@ class RetrievalExperiment(Experiment):
 
     kind = "retrieval"
     config_class = RetrievalConfig
-    row_classes = (RetrievalRow, EqualTimeRow)
+    row_classes = (RetrievalRow, TimingRow)
     claims = CLAIMS
-    stages = (EQUAL_TIME, RECALL)
+    stages = (TIMES, RECALL)
     config: RetrievalConfig
 
     _checked = False
@@ -80,7 +66,7 @@ class RetrievalExperiment(Experiment):
     _known_seeds: frozenset[int] = frozenset()
     """Seeds that have results, whose rows are known to be good."""
     _measured: frozenset[str] = frozenset()
-    """Keys of code lengths of equal time that there are."""
+    """Keys of encode times that there are."""
 
     @cached_property
     def task(self) -> Task:
@@ -111,17 +97,15 @@ class RetrievalExperiment(Experiment):
         )
 
     def cells(self, stage: str, rows: Sequence[Any]) -> list[Cell]:
-        """List the cells of a stage; those on recall take the code lengths that were found to be of equal time."""
-        measured = {row.key: row for row in equal_time_rows(rows) if row.ok}
-        self._measured = frozenset(measured)
+        """List the cells of a stage; which code lengths recall is measured at follows from encode times."""
+        self._measured = frozenset(row.key for row in encode_rows(rows) if row.ok)
         mine = (row for row in recall_rows(rows) if row.ok and row.data_hash == self._data_hash)
         self._known_seeds = frozenset(row.seed for row in mine)
-        if stage == EQUAL_TIME:
-            return self._equal_time_cells
+        if stage == TIMES:
+            return [replace(cell, group=(TIMES, cell.group)) for cell in self._ladder.cells]
         lengths = {entry.label: set(self._common_lengths(entry)) for entry in self.config.encoders}
-        for cell in self._equal_time_cells:
-            if cell.key in measured:
-                lengths[cell.label].add(measured[cell.key].n_bits)
+        for label, found in self._ladder.lengths(rows).items():
+            lengths[label].update(found)
         return [
             self._recall_cell(entry, n_bits, seed, longest=n_bits == max(lengths[entry.label]))
             for seed in self.config.seeds
@@ -130,7 +114,7 @@ class RetrievalExperiment(Experiment):
         ]
 
     def expected_cells(self, stage: str, rows: Sequence[Any]) -> list[Cell]:
-        """List the cells of a stage; code lengths of equal time that are not measured yet are foreseen.
+        """List the cells of a stage; code lengths that follow from times not measured yet are foreseen.
 
         Parameters
         ----------
@@ -144,23 +128,19 @@ class RetrievalExperiment(Experiment):
         list of Cell
         """
         cells = self.cells(stage, rows)
-        if stage == EQUAL_TIME:
+        if stage == TIMES:
             return cells
         known = {(cell.label, cell.spec.n_bits) for cell in cells}  # type: ignore[attr-defined]
-        lengths = {
-            (cell.label, expected_bits(cell.spec)): cell  # type: ignore[arg-type]
-            for cell in self._equal_time_cells
-            if cell.key not in self._measured
-        }
-        entries = {entry.label: entry for entry in self.config.encoders}
+        lengths = self._ladder.lengths(rows, foreseen=True)
         return cells + [
             replace(
-                self._recall_cell(entries[label], n_bits, seed, longest=True),
-                title=f"{label}, about {n_bits:,} bits (the time of {self.config.time_reference}), seed {seed}",
+                self._recall_cell(entry, n_bits, seed, longest=True),
+                title=f"{entry.label}, {n_bits:,} bits (about the time of {self.config.time_reference}), seed {seed}",
             )
             for seed in self.config.seeds
-            for label, n_bits in lengths
-            if (label, n_bits) not in known
+            for entry in self.config.encoders
+            for n_bits in lengths.get(entry.label, ())
+            if (entry.label, n_bits) not in known
         ]
 
     def _common_lengths(self, entry: EncoderConfig) -> list[int]:
@@ -171,40 +151,8 @@ class RetrievalExperiment(Experiment):
         return self.features.content_hash()
 
     @cached_property
-    def _equal_time_cells(self) -> list[Cell]:
-        """Every method at every code length of the reference, the longest first."""
-        config = self.config
-        if "time" not in config.fixed:
-            return []
-        reference = next(entry for entry in config.encoders if entry.label == config.time_reference)
-        lengths = sorted(config.lengths(reference), reverse=True)
-        return [self._equal_time_cell(entry, reference, n_bits) for n_bits in lengths for entry in config.encoders]
-
-    def _equal_time_cell(self, entry: EncoderConfig, reference: EncoderConfig, target_bits: int) -> Cell:
-        config = self.config
-        spec = EqualTimeSpec(
-            encoder=entry.name,
-            params=config.params_of(entry),
-            reference=reference.name,
-            reference_params=config.params_of(reference),
-            n_features=config.n_features,
-            target_bits=target_bits,
-            most_bits=0,
-            batch=BATCH,
-            budget_s=config.time_budget_s,
-            environment=environment.environment_id(),
-        )
-        timed = (one.encoder for one in timed_methods(spec))
-        return Cell(
-            spec=with_most_bits(spec, self.resources.memory_limit),
-            row_class=EqualTimeRow,
-            code=timing_code(entry.name, reference.name, *timed),
-            label=entry.label,
-            title=f"{entry.label}, code length in the time of {target_bits:,} bits of {reference.label}",
-            memory_bytes=least_bytes(spec),
-            seconds=_EQUAL_TIME_SECONDS,
-            group=EQUAL_TIME,
-        )
+    def _ladder(self) -> TimeLadder:
+        return TimeLadder(self.config, self.resources)
 
     def _recall_cell(self, entry: EncoderConfig, n_bits: int, seed: int, *, longest: bool) -> Cell:
         config, split, params = self.config, self._first_split, self.config.params_of(entry)
@@ -236,12 +184,12 @@ class RetrievalExperiment(Experiment):
             group=seed,
         )
 
-    def prepare(self, cells: Sequence[Cell], reporter: Reporter) -> "EqualTimeSearch | _Group":
-        """Return the search for code lengths of equal time, or the evaluator of a seed with its exact neighbours."""
-        seed: Any = cells[0].group
+    def prepare(self, cells: Sequence[Cell], reporter: Reporter) -> CachedTimes | _Group:
+        """Return what times the cells of a group, or the evaluator of a seed with its exact neighbours."""
+        config, seed = self.config, cells[0].group
         self._check_features(alone=seed)
-        if seed == EQUAL_TIME:
-            return EqualTimeSearch(self.config.n_features)
+        if not isinstance(seed, int):
+            return CachedTimes(cells, config.time_rounds, config.time_budget_s, reporter, self._measured)
         task, split = self.task, self._first_split
         d, n_database = task.n_features, len(split.database)
         operations = ground_truth_operations(d, n_database, len(split.queries))
@@ -263,22 +211,20 @@ class RetrievalExperiment(Experiment):
             check_rows(self.features, np.unique(np.concatenate(used)))
         self._checked = True
 
-    def evaluate(self, cell: Cell, context: "EqualTimeSearch | _Group", progress: Progress) -> Metrics:
-        """Return the metrics of a cell; a code length that is measured again is not taken from the cache."""
+    def evaluate(self, cell: Cell, context: CachedTimes | _Group, progress: Progress) -> Metrics:
+        """Return the metrics of a cell."""
         spec: Any = cell.spec
-        if isinstance(context, EqualTimeSearch):
-            return asdict(context.find(spec, use_cache=cell.key not in self._measured))
+        if isinstance(context, CachedTimes):
+            return context.metrics(cell.key, progress)
         encoder = encoder_of(spec, context.encoded_bits[cell.key]).set_resources(self.resources)
         return context.evaluator.evaluate(encoder, spec.n_bits, progress, spec.n_train or None)
 
-    def summarise(self, row: RetrievalRow | EqualTimeRow) -> str:
-        """Say what recall a cell has, or what code length."""
-        if isinstance(row, RetrievalRow):
-            recall = f"recall@{row.depths[-1]} {row.recall[-1]:.3f}, asymmetric {row.recall_asymmetric[-1]:.3f}"
-            return f"{recall} ({row.wall_s:.1f} s)"
-        equal = row.time_ratio_at_equal_bits
-        at_equal = "" if np.isnan(equal) else f"; {equal:.2f} of it at equal bits"
-        return f"{row.n_bits:,} bits ({row.time_ratio:.2f} of the time{at_equal})"
+    def summarise(self, row: RetrievalRow | TimingRow) -> str:
+        """Say what recall a cell has, or how long encoding takes."""
+        if isinstance(row, TimingRow):
+            return summary_of(row)
+        recall = f"recall@{row.depths[-1]} {row.recall[-1]:.3f}, asymmetric {row.recall_asymmetric[-1]:.3f}"
+        return f"{recall} ({row.wall_s:.1f} s)"
 
     @classmethod
     def report(cls, results: Results) -> Report:
@@ -294,4 +240,4 @@ class RetrievalExperiment(Experiment):
     @classmethod
     def measurements(cls, results: Results) -> Iterator[Measurement]:
         """Yield recall, averaged AUC and ratios of time."""
-        return retrieval_measurements(results.rows)
+        return retrieval_measurements(results)

@@ -1,22 +1,23 @@
 """The report of retrieval experiments, and recall figures: methods at equal time above, at equal code length below."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from cbe_bench.core.report import Figure, Report, Table
-from cbe_bench.core.results import Results
+from cbe_bench.core.results import Results, Row
 from cbe_bench.core.style import BROAD, drawing_style, entitle, line_styles, plain
+from cbe_bench.evaluators.retrieval.equal_time import EncodeTimes, rows_at_bits
 from cbe_bench.evaluators.retrieval.frontier import (
     differences_figure,
     differences_table,
     frontier_figure,
     frontier_table,
 )
-from cbe_bench.evaluators.retrieval.rows import recall_rows
+from cbe_bench.evaluators.retrieval.rows import RetrievalRow, recall_rows
 from cbe_bench.evaluators.retrieval.sweep_figure import sweep_figure
 from cbe_bench.evaluators.retrieval.tables import (
-    MEDIAN,
     data_label,
     equal_time_table,
     lengths_table,
@@ -25,6 +26,7 @@ from cbe_bench.evaluators.retrieval.tables import (
     recall_curves,
     recall_table,
     sweep_table,
+    times_table,
 )
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 _DIGITS = 6
 _LEGEND_INCHES = 1.2
 """Width of one method in the legend."""
+_TIMES = "Encode times in microseconds per vector; methods that encode by the same operations share a line."
 _HOW = {"symmetric": "codes against codes", "asymmetric": "real query against codes"}
 _DRAWN_DEPTHS = (1, 2, 3, 4, 5, 7, 10, 14, 20, 30, 40, 50, 60, *range(80, 10_000, 20))
 """Depths that make a line smooth: the others are in the table."""
@@ -48,11 +51,13 @@ def retrieval_report(results: Results) -> Report:
         *(_sweep_tables(results) if sweep else ()),
         Table(
             "equal-time",
-            equal_time_table(rows, config["time_reference"]),
-            "Code lengths reached in the time of the reference, and their recall.",
+            equal_time_table(rows, config["time_reference"], config["n_bits"]),
+            "Code lengths reached in the time of the reference, interpolated between those that were timed, and the "
+            "recall there, interpolated between those that were run.",
             folded=True,
             digits=_DIGITS,
         ),
+        Table("times", times_table(rows), _TIMES, folded=True, digits=_DIGITS),
         *(() if sweep else _comparisons(results)),
         Table("table", recall_table(rows), "Recall of each method and code length.", shown=False, digits=_DIGITS),
         Table("recall", recall_curves(rows), "Recall at every depth.", folded=True, shown=False, digits=_DIGITS),
@@ -137,8 +142,8 @@ def recall_figure(results: Results, scoring: str) -> "Drawing":
     """Draw recall against the number of retrieved points: a column of panels for each code length.
 
     The lower row has all methods at that length; the upper row, where times were measured, has each at the length it
-    reaches in the time of the reference. Either row may be missing. The band around a line is one standard deviation
-    over seeds. Code lengths and times are in the table of equal time.
+    reaches in the time of the reference, interpolated between those that were run. Either row may be missing. The band
+    around a line is one standard deviation over seeds. Code lengths and times are in the tables of equal time.
 
     Parameters
     ----------
@@ -154,20 +159,25 @@ def recall_figure(results: Results, scoring: str) -> "Drawing":
     from matplotlib.figure import Figure as Drawing
 
     config = results.description.config
-    times, lengths = equal_time_table(results.rows, config["time_reference"]), sorted(config["n_bits"])
-    curves = recall_curves(results.rows)
-    curves = curves[curves["scoring"] == scoring]
-    fixed = [name for name, there in (("time", len(times)), ("bits", curves["n_bits"].isin(lengths).any())) if there]
+    lengths, times = sorted(config["n_bits"]), EncodeTimes(results.rows)
+    curves = _scored(results.rows, scoring)
+    panels = {
+        "time": {k: _scored(_rows_in_time(results, times, k), scoring) for k in lengths},
+        "bits": {k: curves[curves["n_bits"] == k] for k in lengths},
+    }
+    fixed = [name for name, found in panels.items() if any(map(len, found.values()))] or ["bits"]
     styles = line_styles(list(dict.fromkeys(curves["encoder"])))
     width = 2.35 * len(lengths) + 0.4
     with drawing_style():
         figure = Drawing(figsize=(width, 3.1 * len(fixed) + 0.5), layout="constrained")
         axes = figure.subplots(len(fixed), len(lengths), sharey=True, squeeze=False)
         for name, row in zip(fixed, axes, strict=True):
-            draw = _draw_equal_time if name == "time" else _draw_equal_bits
             for axis, n_bits in zip(row, lengths, strict=True):
-                draw(axis, curves, times[times["target_bits"] == n_bits] if len(times) else times, n_bits, styles)
-                axis.set(xlim=(0, curves["depth"].max()), ylim=(0, 1))
+                title = f"{n_bits:,} bits" if name == "bits" else _time_title(times, config["time_reference"], n_bits)
+                _draw_panel(axis, panels[name][n_bits], styles)
+                axis.set(xlim=(0, curves["depth"].max()), ylim=(0, 1), title=title)
+                if name == fixed[-1]:
+                    axis.set_xlabel("retrieved points R")
             row[0].set_ylabel("recall@R")
         columns = min(len(styles), int(width / _LEGEND_INCHES))
         figure.legend(*_handles(axes), loc="outside lower center", ncols=columns, frameon=False)
@@ -187,26 +197,31 @@ def _handles(axes: Any) -> tuple[list[Any], list[str]]:
     return list(found.values()), list(found)
 
 
-def _draw_equal_bits(axis: "Axes", curves: pd.DataFrame, times: pd.DataFrame, n_bits: int, styles: Styles) -> None:
-    """Draw all methods at one code length."""
-    for encoder in styles:
-        _draw_line(axis, curves[(curves["n_bits"] == n_bits) & (curves["encoder"] == encoder)], encoder, styles)
-    axis.set_title(f"{n_bits:,} bits")
-    axis.set_xlabel("retrieved points R")
+def _scored(rows: Sequence[Row], scoring: str) -> pd.DataFrame:
+    """Return the recall curves of one way of scoring."""
+    curves = recall_curves(rows)
+    return curves[curves["scoring"] == scoring]
 
 
-def _draw_equal_time(axis: "Axes", curves: pd.DataFrame, times: pd.DataFrame, n_bits: int, styles: Styles) -> None:
-    """Draw each method at the code length it reaches in the time of the reference."""
-    lengths = dict(zip(times["encoder"], times["n_bits"], strict=True))
+def _rows_in_time(results: Results, times: EncodeTimes, n_bits: int) -> list[RetrievalRow]:
+    """Return the rows of all methods at the code lengths they reach in the time of the reference for one."""
+    rows, reference = recall_rows(results.rows), results.description.config["time_reference"]
+    labels = dict.fromkeys(row.label for row in rows)
+    return [one for label in labels for one in rows_at_bits(rows, label, times.bits(reference, n_bits, label))]
+
+
+def _time_title(times: EncodeTimes, reference: str, n_bits: int) -> str:
+    timed = times.row(reference, n_bits)
+    time_us = f"\n({timed.encode_us_per_vector:.3g} µs per vector)" if timed else ""
+    return f"time of {plain(reference)} at {n_bits:,} bits{time_us}"
+
+
+def _draw_panel(axis: "Axes", curves: pd.DataFrame, styles: Styles) -> None:
+    """Draw a line for each method."""
     for encoder in styles:
-        own = lengths.get(encoder.removesuffix(MEDIAN))
-        found = curves[(curves["n_bits"] == own) & (curves["encoder"] == encoder)]
+        found = curves[curves["encoder"] == encoder]
         if len(found):
             _draw_line(axis, found, encoder, styles)
-    reference = times[times["is_reference"]]
-    if len(reference):
-        name, time_us = reference["encoder"].iloc[0], reference["reference_us_per_vector"].iloc[0]
-        axis.set_title(f"time of {plain(name)} at {n_bits:,} bits\n({time_us:.3g} µs per vector)")
 
 
 def _draw_line(axis: "Axes", found: pd.DataFrame, encoder: str, styles: Styles) -> None:

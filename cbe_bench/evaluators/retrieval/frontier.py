@@ -9,7 +9,8 @@ import pandas as pd
 from cbe_bench.core.results import Results, Row
 from cbe_bench.core.statistics import difference_error
 from cbe_bench.core.style import drawing_style, entitle, line_styles, plain
-from cbe_bench.evaluators.retrieval.rows import equal_time_rows, recall_rows
+from cbe_bench.evaluators.retrieval.equal_time import EncodeTimes
+from cbe_bench.evaluators.retrieval.rows import recall_rows
 from cbe_bench.evaluators.retrieval.tables import data_label, named_synthetic
 
 if TYPE_CHECKING:
@@ -26,22 +27,22 @@ _LEAST_MISSED = 5e-4
 def frontier_table(rows: Sequence[Row]) -> pd.DataFrame:
     """Return, for each method and code length that was timed, microseconds per vector and recall.
 
-    Time is that of encoding in batches on one pinned thread: the ratio to the reference, interleaved with it, times
-    the median over code lengths of the microseconds of the reference, which do not depend on the code length.
+    Time is that of encoding in batches on one pinned thread, the median over rounds.
     """
-    timed = [row for row in equal_time_rows(rows) if row.ok and np.isfinite(row.time_ratio_at_equal_bits)]
-    reference_us = float(np.median([row.reference_us_per_vector for row in timed])) if timed else np.nan
-    done = [row for row in recall_rows(rows) if row.ok]
+    times, groups = EncodeTimes(rows), dict[tuple[str, int], list[float]]()
+    for row in recall_rows(rows):
+        if row.ok:
+            groups.setdefault((row.label, row.n_bits), []).append(row.recall[-1])
     lines = []
-    for row in sorted(timed, key=lambda row: row.target_bits):
-        mine = [one.recall[-1] for one in done if (one.label, one.n_bits) == (row.label, row.target_bits)]
-        if mine:
+    for label, k in sorted(groups, key=lambda one: one[1]):
+        timed, mine = times.row(label, k), groups[label, k]
+        if timed:
             lines.append(
                 {
-                    "encoder": row.label,
-                    "n_bits": row.target_bits,
-                    "bytes": -(-row.target_bits // 8),
-                    "encode_us_per_vector": reference_us * row.time_ratio_at_equal_bits,
+                    "encoder": label,
+                    "n_bits": k,
+                    "bytes": -(-k // 8),
+                    "encode_us_per_vector": timed.encode_us_per_vector,
                     "recall": float(np.mean(mine)),
                     "recall_std": float(np.std(mine, ddof=1)) if len(mine) > 1 else np.nan,
                     "seeds": len(mine),

@@ -1,12 +1,12 @@
-"""Rows of retrieval experiments: recall of a method, and the code length it reaches in a given time."""
+"""Rows of retrieval experiments: the recall of a method at a code length."""
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from cbe_bench.core.query_values import QueryValues
-from cbe_bench.core.results import Row, Spec
+from cbe_bench.core.results import Row
 from cbe_bench.evaluators.task import NeighboursSpec
 
 
@@ -46,46 +46,6 @@ class RetrievalRow(RetrievalSpec, Row):
     """Of codes of this length, on all threads of the run."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class EqualTimeSpec(Spec):
-    """One method beside the reference at one code length of the reference, on one machine."""
-
-    encoder: str
-    params: dict[str, Any]
-    reference: str
-    reference_params: dict[str, Any]
-    n_features: int
-    target_bits: int
-    """The code length of the reference."""
-    most_bits: int
-    """The longest code of the method that is tried: memory may limit it."""
-    batch: int
-    budget_s: float
-    """Seconds for which each comparison is sampled."""
-    environment: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class EqualTimeRow(EqualTimeSpec, Row):
-    """The code length a method reaches in the time of the reference."""
-
-    type: ClassVar[str] = "equal_time"
-
-    n_bits: int = 0
-    time_ratio: float = math.nan
-    """Encode time at that length over that of the reference."""
-    time_ratio_at_equal_bits: float = math.nan
-    """Encode time at the length of the reference over that of the reference; NaN where memory does not suffice."""
-    reference_us_per_vector: float = math.nan
-    searched_at_bits: int = 0
-    """The length of the reference for which `n_bits` was searched: a longer one may take the same time."""
-
-
 def recall_rows(rows: Iterable[Row]) -> list[RetrievalRow]:
     """Return the rows that are about recall."""
     return [row for row in rows if isinstance(row, RetrievalRow)]
-
-
-def equal_time_rows(rows: Iterable[Row]) -> list[EqualTimeRow]:
-    """Return the rows that are about code lengths of equal time."""
-    return [row for row in rows if isinstance(row, EqualTimeRow)]

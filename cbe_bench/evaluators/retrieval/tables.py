@@ -5,7 +5,9 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 
 from cbe_bench.core.results import DATA_KINDS, Row
-from cbe_bench.evaluators.retrieval.rows import EqualTimeRow, RetrievalRow, equal_time_rows, recall_rows
+from cbe_bench.evaluators.retrieval.equal_time import EncodeTimes, brackets, rows_at_bits
+from cbe_bench.evaluators.retrieval.rows import RetrievalRow, recall_rows
+from cbe_bench.evaluators.times.rows import encode_rows
 
 _DEPTHS_SHOWN = (1, 10, 50, 100)
 MEDIAN = ", median"
@@ -106,7 +108,7 @@ def _median(values: Iterable[float]) -> float:
     return float(pd.Series(list(values), dtype=float).median())
 
 
-def equal_time_table(rows: Sequence[Row], reference: str) -> pd.DataFrame:
+def equal_time_table(rows: Sequence[Row], reference: str, lengths: Iterable[int]) -> pd.DataFrame:
     """Return, for each code length of the reference, the length each method reaches in its time, and its recall.
 
     Parameters
@@ -115,31 +117,53 @@ def equal_time_table(rows: Sequence[Row], reference: str) -> pd.DataFrame:
         The rows of one experiment.
     reference : str
         The label of the reference.
+    lengths : iterable of int
+        The code lengths of the reference.
 
     Returns
     -------
     DataFrame
-        A line for each method and code length of the reference.
+        A line for each method and code length of the reference: the mean over rounds of the length in equal time, the
+        lengths it is interpolated between, the ratio of times at equal code length with its interval, and recall.
     """
-    recall = recall_rows(rows)
+    recall, times = [row for row in recall_rows(rows) if row.ok], EncodeTimes(rows)
     lines = []
-    for row in sorted(equal_time_rows(rows), key=lambda row: row.target_bits):
-        if row.ok:
-            done = [cell for cell in recall if cell.ok and (cell.label, cell.n_bits) == (row.label, row.n_bits)]
-            lines.append(_equal_time_line(row, reference) | _recalls(done))
+    for target in sorted(lengths):
+        for label in dict.fromkeys(row.label for row in recall):
+            if rounds := times.bits(reference, target, label):
+                line = _equal_time_line(times, label, reference, target, rounds)
+                lines.append(line | _recalls(rows_at_bits(recall, label, rounds)))
     return pd.DataFrame(lines)
 
 
-def _equal_time_line(row: EqualTimeRow, reference: str) -> dict[str, object]:
+def _equal_time_line(
+    times: EncodeTimes, label: str, reference: str, target: int, rounds: list[float]
+) -> dict[str, object]:
+    bracket, ratio = brackets(times.ladder(label), rounds), times.ratio(label, reference, target)
+    own = times.row(reference, target)
     return {
-        "target_bits": row.target_bits,
-        "encoder": row.label,
-        "is_reference": row.label == reference,
-        "n_bits": row.n_bits,
-        "time_ratio": row.time_ratio,
-        "time_ratio_at_equal_bits": row.time_ratio_at_equal_bits,
-        "reference_us_per_vector": row.reference_us_per_vector,
+        "target_bits": target,
+        "encoder": label,
+        "is_reference": label == reference,
+        "n_bits": sum(rounds) / len(rounds),
+        "n_bits_shorter": bracket[0],
+        "n_bits_longer": bracket[-1],
+        "time_ratio_at_equal_bits": ratio.value,
+        "time_ratio_low": ratio.low,
+        "time_ratio_high": ratio.high,
+        "reference_us_per_vector": own.encode_us_per_vector if own else float("nan"),
     }
+
+
+def times_table(rows: Sequence[Row]) -> pd.DataFrame:
+    """Return encode times as methods x code lengths: microseconds per vector, the median over rounds."""
+    done = sorted((row for row in encode_rows(rows) if row.ok), key=lambda row: row.n_bits)
+    lines: dict[str, dict[str, object]] = {}
+    for row in done:
+        line = lines.setdefault(row.label, {"encoder": row.label})
+        line[f"us_at_{row.n_bits}_bits"] = row.encode_us_per_vector
+    names = dict.fromkeys(f"us_at_{row.n_bits}_bits" for row in done)
+    return pd.DataFrame(lines.values(), columns=["encoder", *names] if done else None)
 
 
 def lengths_table(rows: Sequence[Row], lengths: Iterable[int]) -> pd.DataFrame:

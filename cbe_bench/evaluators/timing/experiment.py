@@ -3,22 +3,20 @@
 `measure` says what is timed; `rounds` repeats it in new processes.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cbe_bench.core import environment
-from cbe_bench.core.code_version import code_version
 from cbe_bench.core.progress import Progress, Reporter
 from cbe_bench.core.report import Report
 from cbe_bench.core.results import Results
 from cbe_bench.core.runner import BASE_BYTES, OPERATIONS_PER_SECOND, Cell, Metrics
 from cbe_bench.encoders import make_encoder
-from cbe_bench.encoders.registry import encoder_class
 from cbe_bench.evaluators.base import Experiment, Measurement, register
 from cbe_bench.evaluators.configs import EncoderConfig
-from cbe_bench.evaluators.timers import UNSTABLE
+from cbe_bench.evaluators.times.cells import encoding_cell, grouped, summary_of, timer_of, timing_code
 from cbe_bench.evaluators.times.device import HOST
-from cbe_bench.evaluators.times.measure import EncodingRound, LearningRound, Round
+from cbe_bench.evaluators.times.measure import Round
 from cbe_bench.evaluators.times.rounds import Rounds
 from cbe_bench.evaluators.times.rows import (
     LearningRow,
@@ -31,8 +29,6 @@ from cbe_bench.evaluators.times.rows import (
 from cbe_bench.evaluators.timing.claims import CLAIMS
 from cbe_bench.evaluators.timing.config import TimingConfig
 from cbe_bench.evaluators.timing.figures import timing_report
-
-_TIMING_MODULES = ("cbe_bench.evaluators.times.rounds",)
 
 
 @register
@@ -72,15 +68,13 @@ class TimingExperiment(Experiment):
                 else:
                     places = [(one, device) for one in config.encoders for device in devices]
                     blocks.append([self._cell(one, d, n_bits, device) for one, device in places])
-        return list(self._grouped(blocks))
+        return list(grouped(blocks, self.resources.memory_limit))
 
     def _cell(self, entry: EncoderConfig, d: int, n_bits: int, device: str) -> Cell:
-        config, params = self.config, self.config.params_of(entry)
-        encoder = make_encoder(entry.name, n_bits=n_bits, **params).set_resources(self.resources)
-        seconds = config.batch * encoder.cost_estimate(d) / OPERATIONS_PER_SECOND
+        config = self.config
         spec = TimingSpec(
             encoder=entry.name,
-            params=params,
+            params=config.params_of(entry),
             n_features=d,
             n_bits=n_bits,
             batch=config.batch,
@@ -91,15 +85,7 @@ class TimingExperiment(Experiment):
             rounds=config.rounds,
         )
         label = entry.label if device == HOST else f"{entry.label} on {device}"
-        return Cell(
-            spec=spec,
-            row_class=TimingRow,
-            code=code_version([encoder_class(entry.name).__module__, *_TIMING_MODULES]),
-            label=label,
-            title=f"{label}, d = {d:,}, {n_bits:,} bits",
-            memory_bytes=BASE_BYTES + 4 * d * config.batch + encoder.memory_bytes(d),
-            seconds=config.rounds * max(config.budget_s, 2 * seconds),
-        )
+        return encoding_cell(spec, label, config.budget_s, self.resources)
 
     def _learning_cell(self, entry: EncoderConfig, d: int, n_bits: int, n_train: int) -> Cell:
         config = self.config
@@ -118,35 +104,16 @@ class TimingExperiment(Experiment):
         return Cell(
             spec=spec,
             row_class=LearningRow,
-            code=code_version([encoder_class(entry.name).__module__, *_TIMING_MODULES]),
+            code=timing_code(entry.name),
             label=entry.label,
             title=f"training {entry.label}, d = {d:,}, {n_bits:,} bits, {n_train:,} rows",
             memory_bytes=BASE_BYTES + 4 * d * n_train + encoder.memory_bytes(d, n_train),
             seconds=config.rounds * max(config.budget_s, seconds),
         )
 
-    def _grouped(self, blocks: Iterable[list[Cell]]) -> Iterator[Cell]:
-        """Put cells into groups that fit into memory together; a block is divided only if it must be."""
-        limit = self.resources.memory_limit
-        number, free = 0, limit - BASE_BYTES
-        for cells in blocks:
-            own = [0 if cell.excess(limit) else cell.memory_bytes - BASE_BYTES for cell in cells]
-            if sum(own) > free:
-                number, free = number + 1, limit - BASE_BYTES
-            for cell, needed in zip(cells, own, strict=True):
-                if needed > free:
-                    number, free = number + 1, limit - BASE_BYTES
-                free -= needed
-                yield Cell(**{**vars(cell), "group": number})
-
     def prepare(self, cells: Sequence[Cell], reporter: Reporter) -> Round | Rounds:
         """Set up the methods of a group; several rounds do so themselves."""
-        config, specs = self.config, {cell.key: cell.spec for cell in cells}
-        if config.rounds > 1:
-            return Rounds(specs, config.rounds, config.budget_s)
-        titles = {cell.key: cell.title for cell in cells}
-        kind = LearningRound if config.n_train else EncodingRound
-        return kind(specs, config.budget_s, lambda key: reporter.step(f"{titles[key]}: parameters, first call", 0.0))
+        return timer_of(cells, self.config.rounds, self.config.budget_s, reporter)
 
     def evaluate(self, cell: Cell, context: Round | Rounds, progress: Progress) -> Metrics:
         """Return the times of a cell; the first of a group is measured together with all others."""
@@ -156,11 +123,7 @@ class TimingExperiment(Experiment):
         """Say how long encoding, or training, takes and whether that is stable."""
         if isinstance(row, LearningRow):
             return f"{row.fit_s:,.4g} s ({len(row.samples_s)} samples, {len(row.rounds_s)} rounds)"
-        how = f"IQR {row.relative_iqr:.0%}" if len(row.samples_us) > 1 else "a single sample"
-        line = f"{row.encode_us_per_vector:,.4g} us per vector, {how} ({len(row.samples_us)} samples)"
-        if row.relative_iqr > UNSTABLE:
-            line += ", unstable"
-        return line
+        return summary_of(row)
 
     @classmethod
     def report(cls, results: Results) -> Report:
