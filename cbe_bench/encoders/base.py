@@ -6,7 +6,6 @@ defaults that are right for any method and may be replaced where there is someth
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -146,23 +145,6 @@ class Encoder(DeviceEncoder, SingleEncoder, ClassNamePrefixFeaturesOutMixin, Tra
     def code_blocks(self) -> list[slice] | None:
         """Return the blocks of bits of a fitted encoder whose own distance is the median over their distances."""
         return None
-
-    def candidate_lengths(self, n_features: int, most: int) -> Sequence[int]:
-        """Return the code lengths that are worth their time: whole bytes, unless a method knows better.
-
-        Parameters
-        ----------
-        n_features : int
-            The dimension d of the vectors.
-        most : int
-            The largest length.
-
-        Returns
-        -------
-        sequence of int
-            Ascending; `most` is the last where the method can do it.
-        """
-        return [*range(8, most, 8), most]
 
     def _state_fields(self, n_features: int, shapes: Shapes) -> dict[str, Field]:
         """Return what the fitted state for this many features looks like; a saved one is checked against it.

@@ -12,7 +12,6 @@ precision: a sign that rounding flips would change all that follows.
 
 import math
 import warnings
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -114,21 +113,6 @@ class BilinearRand(Encoder):
         whole, rest = divmod(n_bits or self.bits(n_features), n_features)
         input_sides = sides(n_features)
         return [input_sides] * whole + ([code_sides(rest, input_sides)] if rest else [])
-
-    def candidate_lengths(self, n_features: int, most: int) -> Sequence[int]:
-        """Return code lengths up to `most` whose sides are about in the proportion of the input's.
-
-        Of others the sides are further apart: such codes are made in less time than shorter ones and are worth less.
-        """
-        d1, d2 = sides(n_features)
-        products = {c1 * c2 for c1 in range(1, d1 + 1) for c2 in (round(c1 * d2 / d1), round((c1 + 0.5) * d2 / d1))}
-        blocks = range(0, most, n_features)
-        bits = sorted({whole + part for whole in blocks for part in products if part <= n_features})
-        found, least = [most], self._work_of(most, n_features)
-        for shorter in (b for b in reversed(bits) if b < most):
-            if self._work_of(shorter, n_features) < least:
-                found, least = [shorter, *found], self._work_of(shorter, n_features)
-        return found
 
     def _fit(self, X: NDArray, y: Any, rng: np.random.Generator) -> None:
         d = X.shape[1]

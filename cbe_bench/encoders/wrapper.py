@@ -1,6 +1,5 @@
 """The base of steps around an encoder: an encoder of transformed vectors, or with changed thresholds, is an encoder."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -74,10 +73,6 @@ class Wrapper(Encoder):
     def transformed(self, X: NDArray) -> NDArray:
         """Return the rows of X as the fitted encoder is given them."""
         return X
-
-    def candidate_lengths(self, n_features: int, most: int) -> Sequence[int]:
-        """Return the code lengths that are worth the encoder's time."""
-        return self._inner(n_features).candidate_lengths(self.inner_features(n_features), most)
 
     def check_params(self, n_features: int) -> None:
         """Raise InputError if the parameters cannot work for vectors of this many features."""

@@ -2,8 +2,8 @@
 
 A method computes, in the time of another, the code length at which its own time is the same: in each round of timing
 log time is interpolated against log bits between neighbouring lengths of the ladder. Encode time need not grow with
-code length everywhere, so it is made monotone by its running maximum; where several lengths take the same time, the
-longest counts. Beyond the ladder the length is that of its end.
+code length everywhere: a length counts with the least time of any that is at least as long, since who has the time
+for the longer code would take it. Beyond the ladder the length is that of its end.
 """
 
 from bisect import bisect_left
@@ -42,7 +42,7 @@ def bits_in_time(lengths: ArrayLike, times: ArrayLike, time: float) -> float:
     float
         Interpolated in log time and log bits; the shortest or the longest length where the ladder ends.
     """
-    bits, cost = np.asarray(lengths, float), np.maximum.accumulate(np.asarray(times, float))
+    bits, cost = np.asarray(lengths, float), np.minimum.accumulate(np.asarray(times, float)[::-1])[::-1]
     at = int(np.searchsorted(cost, time, side="right"))
     if at in (0, len(bits)):
         return float(bits[max(at - 1, 0)])
