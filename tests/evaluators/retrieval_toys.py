@@ -24,7 +24,7 @@ def recall_row(label, n_bits, points, seed=0, **values):
     """Return a row whose recall at the last depth is so many points."""
     spec = {"encoder": label, "params": {}, "n_bits": n_bits, "seed": seed, "n_train": 500, "n_train_pool": 500}
     spec |= {"protocol": "paper", "data_hash": "h", "n_rows": 1_500, "n_features": D, "n_database": 1_000}
-    spec |= {"n_queries": 500, "n_neighbours": 10, "depth": 2, "auc": False}
+    spec |= {"n_queries": 500, "n_neighbours": 10, "depth": 2, "auc": False, "split_seed": seed}
     metrics = {"depths": (1, 2), "recall": (points / 200, points / 100), "recall_asymmetric": (0.5, 0.75)}
     return RetrievalRow(**metadata(label) | spec | metrics | values)
 

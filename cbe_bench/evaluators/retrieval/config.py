@@ -32,12 +32,18 @@ class RetrievalConfig(NeighboursConfig):
     """Seconds for which the encode time of a method at a code length is sampled, in each round."""
     time_rounds: Positive = 5
     """Independent rounds of timing: a single one in this process, several in a new process each."""
+    split_seed: Annotated[int, Field(ge=0, strict=True)] | None = None
+    """The seed of one split that all seeds have in common; otherwise each draws its own."""
     auc: bool = False
     """Also measure the averaged AUC of retrieving rows of the same label."""
     sweep: str | None = None
     """A parameter that encoders differ in: recall is drawn against it."""
 
     _unique_fixed = field_validator("fixed")(unique)
+
+    def seed_of_split(self, seed: int) -> int:
+        """Return the seed that decides the split, and the dimensions where some are drawn, of a seed."""
+        return seed if self.split_seed is None else self.split_seed
 
     def ladder(self, entry: EncoderConfig) -> list[int]:
         """Return the code lengths at which a method is timed: those it can have of `n_bits` and halves of the least."""

@@ -2,7 +2,7 @@
 
 Where methods are compared at equal time, a first stage measures encode times at a ladder of code lengths; then each
 method is also run at the lengths of the ladder that bracket what it computes in the time of the reference. Cells of a
-seed share its split and exact neighbours, and cells of a method with nested codes share one pass over the data, the
+split share its exact neighbours, and cells of a method with nested codes share one pass over the data, the
 longest code first.
 """
 
@@ -43,7 +43,7 @@ TIMES, RECALL = "times", "recall"
 
 @dataclass(frozen=True)
 class _Group:
-    """What the cells of a seed have in common."""
+    """What the cells of a split have in common."""
 
     evaluator: RetrievalEvaluator
     encoded_bits: Mapping[str, int]
@@ -63,8 +63,8 @@ class RetrievalExperiment(Experiment):
 
     _checked = False
     """Whether the rows of all seeds were checked."""
-    _known_seeds: frozenset[int] = frozenset()
-    """Seeds that have results, whose rows are known to be good."""
+    _known_splits: frozenset[int] = frozenset()
+    """Seeds of splits that have results, whose rows are known to be good."""
     _measured: frozenset[str] = frozenset()
     """Keys of encode times that there are."""
 
@@ -82,7 +82,7 @@ class RetrievalExperiment(Experiment):
     @cached_property
     def _first_split(self) -> Split:
         """A split, of which the sizes are those of every seed."""
-        return self.task.split(self.config.seeds[0])
+        return self.task.split(self.config.seed_of_split(self.config.seeds[0]))
 
     @property
     def headline(self) -> str:
@@ -100,7 +100,7 @@ class RetrievalExperiment(Experiment):
         """List the cells of a stage; which code lengths recall is measured at follows from encode times."""
         self._measured = frozenset(row.key for row in encode_rows(rows) if row.ok)
         mine = (row for row in recall_rows(rows) if row.ok and row.data_hash == self._data_hash)
-        self._known_seeds = frozenset(row.seed for row in mine)
+        self._known_splits = frozenset(row.split_seed for row in mine)
         if stage == TIMES:
             return [replace(cell, group=(TIMES, cell.group)) for cell in self._ladder.cells]
         lengths = {entry.label: set(self._common_lengths(entry)) for entry in self.config.encoders}
@@ -170,6 +170,7 @@ class RetrievalExperiment(Experiment):
             seed=seed,
             n_train=min(entry.n_train or pool, pool),
             n_train_pool=pool,
+            split_seed=config.seed_of_split(seed),
             auc=config.auc,
             **self.task.spec_fields(split, self._data_hash),
         )
@@ -181,11 +182,11 @@ class RetrievalExperiment(Experiment):
             title=f"{entry.label}, {n_bits:,} bits, seed {seed}",
             memory_bytes=cell_bytes(self.task, encoder, n_database, threads, limit),
             seconds=operations / (OPERATIONS_PER_SECOND * threads),
-            group=seed,
+            group=spec.split_seed,
         )
 
     def prepare(self, cells: Sequence[Cell], reporter: Reporter) -> CachedTimes | _Group:
-        """Return what times the cells of a group, or the evaluator of a seed with its exact neighbours."""
+        """Return what times the cells of a group, or the evaluator of a split with its exact neighbours."""
         config, seed = self.config, cells[0].group
         self._check_features(alone=seed)
         if not isinstance(seed, int):
@@ -200,11 +201,12 @@ class RetrievalExperiment(Experiment):
         return _Group(evaluator, encoded_bits(cells))
 
     def _check_features(self, alone: Any) -> None:
-        """Check the rows of all seeds without results, before the first cell runs.
+        """Check the rows of all splits without results, before the first cell runs.
 
-        A single seed is checked as its exact neighbours are searched.
+        A single split is checked as its exact neighbours are searched.
         """
-        seeds = [seed for seed in self.config.seeds if seed not in self._known_seeds]
+        drawn = dict.fromkeys(map(self.config.seed_of_split, self.config.seeds))
+        seeds = [seed for seed in drawn if seed not in self._known_splits]
         if not self._checked and seeds not in ([], [alone]):
             splits = [self.task.split(seed) for seed in seeds]
             used = [rows for split in splits for rows in (split.queries, split.database)]

@@ -14,6 +14,8 @@ from cbe_bench.evaluators.task import NeighboursSpec
 class RetrievalSpec(NeighboursSpec):
     """One encoder at one code length under one seed, on one data set."""
 
+    split_seed: int
+    """The seed of the split; that of the method's own draws is `seed`."""
     auc: bool
     """Whether the averaged AUC is measured too."""
 
