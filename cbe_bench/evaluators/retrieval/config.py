@@ -19,7 +19,7 @@ class RetrievalConfig(NeighboursConfig):
 
     sizes: ClassVar[Scales] = {
         "smoke": {**NeighboursConfig.sizes["smoke"], "time_budget_s": 0.02, "time_rounds": 1},
-        "quick": {**NeighboursConfig.sizes["quick"], "time_budget_s": 0.1, "time_rounds": 2},
+        "quick": {**NeighboursConfig.sizes["quick"], "time_budget_s": 0.05, "time_rounds": 1},
         "paper": NeighboursConfig.sizes["paper"],
     }
 
