@@ -80,6 +80,8 @@ class EncoderConfig(Strict):
     params: dict[str, Any] = Field(default_factory=dict)
     n_train: Positive | None = None
     """Rows this method is trained on, where they are fewer than those of the others."""
+    n_seeds: Positive | None = None
+    """Only the first so many seeds are run: for a method that takes long."""
 
 
 def unique(values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -120,6 +122,10 @@ class EncodersConfig(FeaturesConfig):
             asked = params.get("max_iter", encoder_class(entry.name)().get_params()["max_iter"])
             params["max_iter"] = asked + extra if isinstance(asked, int) else asked
         return params
+
+    def seeds_of(self, entry: EncoderConfig) -> tuple[int, ...]:
+        """Return the seeds that a method is run with."""
+        return self.seeds[: entry.n_seeds]
 
     def lengths(self, entry: EncoderConfig) -> list[int]:
         """Return the code lengths that a method can have."""

@@ -250,3 +250,8 @@ def test_configurations_are_found_by_name_from_anywhere(tmp_path, monkeypatch):
 def test_unknown_scales(load):
     with pytest.raises(InputError, match="scale: found 'smok'; did you mean 'smoke'"):
         load(GOOD, scale="smok")
+
+
+def test_a_slow_method_is_run_with_fewer_seeds(load):
+    config = load(grid("cbe-rand", {"name": "lsh", "n_seeds": 1}) | {"seeds": [4, 2]})
+    assert [config.seeds_of(entry) for entry in config.encoders] == [(4, 2), (4,)]

@@ -77,7 +77,12 @@ class ClassificationExperiment(Experiment):
             (entry, n_bits) for entry in config.encoders for n_bits in sorted(config.lengths(entry), reverse=True)
         ]
         data_hash = self.features.content_hash()
-        return [self._cell(entry, n_bits, seed, data_hash) for seed in config.seeds for entry, n_bits in wanted]
+        return [
+            self._cell(entry, n_bits, seed, data_hash)
+            for seed in config.seeds
+            for entry, n_bits in wanted
+            if seed in config.seeds_of(entry)
+        ]
 
     def _cell(self, entry: EncoderConfig, n_bits: int, seed: int, data_hash: str) -> Cell:
         config, encoder = self.config, self._encoder(entry, n_bits)

@@ -110,6 +110,7 @@ class RetrievalExperiment(Experiment):
             self._recall_cell(entry, n_bits, seed, longest=n_bits == max(lengths[entry.label]))
             for seed in self.config.seeds
             for entry in self.config.encoders
+            if seed in self.config.seeds_of(entry)
             for n_bits in sorted(lengths[entry.label], reverse=True)
         ]
 
@@ -139,6 +140,7 @@ class RetrievalExperiment(Experiment):
             )
             for seed in self.config.seeds
             for entry in self.config.encoders
+            if seed in self.config.seeds_of(entry)
             for n_bits in lengths.get(entry.label, ())
             if (entry.label, n_bits) not in known
         ]

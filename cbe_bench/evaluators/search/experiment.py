@@ -75,6 +75,7 @@ class SearchExperiment(Experiment):
             self._cell(entry, n_bits, seed, data_hash)
             for seed in self.config.seeds
             for entry in self.config.present
+            if seed in self.config.seeds_of(entry)
             for n_bits in lengths[entry.label]
         ]
 
