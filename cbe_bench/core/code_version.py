@@ -12,15 +12,18 @@ from functools import cache
 from pathlib import Path
 
 _PACKAGE = "cbe_bench"
-_NEVER_DECIDE = (f"{_PACKAGE}.core.",)
-"""Packages that run and store, and compute no result."""
+_NEVER_DECIDE = tuple(
+    f"{_PACKAGE}.{name}." for name in ("core", "evaluators.configs", "encoders.saving", "encoders.diagnostics")
+)
+"""What runs, stores, warns, and reads configurations and files: what it reads is in the key by value or by hash."""
 
 
 def code_version(modules: Iterable[str]) -> str:
     """Return the version of some modules, given by their dotted names.
 
     Followed are static imports of modules of the suite and of the package a module belongs to, at any depth, also
-    within functions; not followed are a whole top-level package, what is imported by name at run time, and `core`.
+    within functions; not followed are a whole top-level package, what is imported by name at run time, and what never
+    decides a value.
     """
     digest = hashlib.sha256()
     for name in sorted(_closure(frozenset(modules))):

@@ -91,6 +91,8 @@ def test_what_runs_and_reports_decides_no_value():
     found = closure(*(f"cbe_bench.evaluators.{name}" for name in kinds))
     assert not [name for name in found if f"{name}.".startswith(("cbe_bench.core.", "cbe_bench.reports."))]
     assert not [name for name in found if name.endswith((".tables", ".figures", ".claims", ".experiment"))]
+    read = ("cbe_bench.data.formats", "cbe_bench.data.sources", "cbe_bench.data.images", "cbe_bench.data.text")
+    assert not [name for name in found if name.startswith(read)], "the data hash stands for how a file is read"
     assert "cbe_bench.evaluators.classification.svm" in found
 
 

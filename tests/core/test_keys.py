@@ -29,7 +29,7 @@ def two_values(annotation):
 
 
 def spec_classes():
-    rows = [row for kind in experiment_kinds().values() for row in kind.row_classes]
+    rows = dict.fromkeys(row for kind in experiment_kinds().values() for row in kind.row_classes)
     return [next(base for base in row.__mro__ if issubclass(base, Spec) and not issubclass(base, Row)) for row in rows]
 
 

@@ -18,7 +18,7 @@ def test_sizes_are_those_of_the_scale_unless_the_file_has_others(scale):
     assert isinstance(config, RetrievalConfig)
     assert config.n_queries == 30
     assert config.time_budget_s == RetrievalConfig.sizes[scale].get("time_budget_s", 0.3)
-    assert config.time_rounds == {"smoke": 1, "quick": 2, "paper": 5}[scale]
+    assert config.time_rounds == {"smoke": 1, "quick": 1, "paper": 5}[scale]
     assert config.rows_needed == config.n_database + 30
 
 

@@ -119,6 +119,7 @@ def retrieval_rows(recalls, *, kind="real", n_bits=64, times=None):
             params={},
             n_bits=n_bits,
             seed=seed,
+            split_seed=seed,
             n_train=500 if name in TRAINED else 0,
             n_train_pool=500 if name in TRAINED else 0,
             protocol="paper",
