@@ -46,7 +46,7 @@ def command(
     from cbe_bench.evaluators.suite import SECONDS_FILE, estimates, suite
 
     folder = out / scale
-    steps = suite(_chosen(_configs(configs), only), scale, out)
+    steps = suite(_chosen(_configs(configs), only), scale, out, whole=not only)
     seconds = estimates(steps, folder / SECONDS_FILE, Path("results/reference") / scale / SECONDS_FILE)
     if dry_run:
         _show_steps(steps, seconds, form)
