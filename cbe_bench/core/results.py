@@ -85,6 +85,9 @@ class Row(RunMetadata):
         """Whether the cell ended with a value."""
         return self.status == OK
 
+    def check(self) -> None:
+        """Raise ValueError where fields contradict each other; a kind whose tables rest on that says how."""
+
     def to_json(self) -> dict[str, Any]:
         """Return the row as it is stored: fields that have their default are left out."""
         default = {field.name: field.default for field in fields(self)}
@@ -97,11 +100,12 @@ class Row(RunMetadata):
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """Read a stored row; ValueError where it has other fields or types."""
+        """Read a stored row; ValueError where it has other fields or types, or they contradict each other."""
         found = {name: value for name, value in values.items() if name != "type"}
         if unknown := found.keys() - {field.name for field in fields(cls)}:
             raise ValueError(f"unknown fields {', '.join(sorted(unknown))}")
         row: Self = _adapter(cls).validate_python(found)  # type: ignore[arg-type]
+        row.check()
         return row
 
 
