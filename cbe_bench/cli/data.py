@@ -136,6 +136,8 @@ def make(
     from cbe_bench.core.locks import exclusive
     from cbe_bench.data.catalogue import Build, build_vlad, datasets
     from cbe_bench.data.images.build import forget_note
+    from cbe_bench.data.images.datasets import vlad_extent
+    from cbe_bench.data.images.readers import FolderImages
 
     known = datasets()
     if name not in known and name != "vlad":
@@ -149,15 +151,13 @@ def make(
             progress.message(f"{out} is here; --force makes it again")
             return
         make_folder(out.parent)
+        own = None if images is None else FolderImages(images)
+        extent = vlad_extent(rows or len(own.labels), words) if own else known[name].extent(rows)
+        progress.message(f"building {out.name}{f': {extent}' if extent else ''}")
         progress.begin(1, 1.0)
         progress.step(f"building {out.name}", 1.0)
         build = Build(out, folder, progress.message, progress.advance, rows, seed, given)
-        if images is None:
-            known[name].build(build)
-        else:
-            from cbe_bench.data.images.readers import FolderImages
-
-            build_vlad(FolderImages(images), words, build)
+        build_vlad(own, words, build) if own else known[name].build(build)
         progress.stop()
         progress.message(f"wrote {out}")
 
