@@ -149,6 +149,8 @@ class Results:
     description: Description
     rows: list[Any]
     """Rows of the classes of its kind."""
+    unused: int = 0
+    """Rows in its file that another version of the suite made, which cannot be used."""
 
     @property
     def name(self) -> str:
@@ -204,9 +206,9 @@ def load_results(folder: Path, types: RowTypes) -> Results:
         The rows whose key is in the description, with the labels it gives them.
     """
     description = load_description(folder)
-    rows = load_rows(folder / ROWS_FILE, types)
+    rows, unused = _read_rows(folder / ROWS_FILE, types)
     own = [replace(row, label=description.labels[row.key]) for row in rows if row.key in description.labels]
-    return Results(folder, description, own)
+    return Results(folder, description, own, unused)
 
 
 def append_row(path: Path, row: Row) -> None:
@@ -247,8 +249,16 @@ def load_rows(path: Path, types: RowTypes) -> list[Row]:
     -------
     list of Row
     """
+    rows, unused = _read_rows(path, types)
+    if unused:
+        logger.warning("%s: %d rows were made by another version and are not used", path, unused)
+    return rows
+
+
+def _read_rows(path: Path, types: RowTypes) -> tuple[list[Row], int]:
+    """Return the latest row of every key, and how many lines do not fit the classes."""
     if not path.is_file():
-        return []
+        return [], 0
     rows: dict[str, Row] = {}
     foreign = 0
     for line in path.read_bytes().split(b"\n"):
@@ -264,6 +274,4 @@ def load_rows(path: Path, types: RowTypes) -> list[Row]:
             foreign += 1
             continue
         rows[row.key] = row
-    if foreign:
-        logger.warning("%s: %d rows were made by another version and are not used", path, foreign)
-    return list(rows.values())
+    return list(rows.values()), foreign
