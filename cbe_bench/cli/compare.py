@@ -30,8 +30,8 @@ def command(first: Path, second: Path, metric: str | None, limit: int, fail_on_c
 
     \b
     Examples:
-      cbe-bench compare results/reference/quick results/quick
-      cbe-bench compare results/reference/quick results/quick --metric recall --fail-on-change
+      cbe-bench compare results/reference/paper results/paper
+      cbe-bench compare results/reference/paper results/paper --metric recall --fail-on-change
       cbe-bench compare results/quick/cifar10 results/quick/fashion --limit 50
     """
     from cbe_bench.reports.comparison import compare, comparison_json

@@ -20,7 +20,7 @@ from cbe_bench.evaluators.base import judge
 
 LISTS = ["data list", "configs", "methods"]
 FACTS = ["data info rows.npy", "data check rows.npy", "data formats", "methods cbe-opt"]
-COMMITTED = Path(__file__).parents[2] / "results" / "reference" / "quick"
+COMMITTED = Path(__file__).parents[2] / "results" / "reference" / "paper"
 
 
 @pytest.fixture(autouse=True)
