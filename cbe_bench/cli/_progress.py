@@ -13,11 +13,8 @@ from rich.progress import Progress as Bars
 
 from cbe_bench.cli._output import verbosity
 from cbe_bench.core.environment import human_bytes, peak_memory
-from cbe_bench.core.progress import duration
+from cbe_bench.core.progress import LONG_S, duration
 from cbe_bench.core.results import FAILED, OK, SKIPPED, TIMEOUT, Row
-
-LONG_S = 10.0
-"""Before steps that are likely to take longer, a line says how long."""
 
 
 class Progress:
