@@ -62,12 +62,12 @@ def _load(folder: Path) -> "list[Results]":
 
 def _check_metric(metric: str, sides: "tuple[list[Results], list[Results]]") -> None:
     """Raise InputError where no metric of either side has this in its name."""
-    from cbe_bench.core.errors import InputError, did_you_mean
+    from cbe_bench.core.errors import InputError
     from cbe_bench.evaluators.base import experiment_class
 
     known = {one.metric for side in sides for each in side for one in experiment_class(each.kind).measurements(each)}
     if known and not any(metric in name for name in known):
-        raise InputError(f"--metric {metric}: no metric has this in its name; {did_you_mean(metric, known)}, all")
+        raise InputError(f"--metric {metric}: no metric has this in its name; there are {'; '.join(sorted(known))}")
 
 
 def _table(found: "Comparison", limit: int) -> "pd.DataFrame":

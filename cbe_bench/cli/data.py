@@ -145,12 +145,12 @@ def make(
     if (name == "vlad") != (images is not None):
         raise InputError("--images DIR goes with the name vlad: cbe-bench data make vlad --images DIR --out FILE")
     out = out or folder / (known[name].file if name in known else "vlad.h5")
+    make_folder(out.parent)
     with Progress() as progress, exclusive(out.parent, progress.message), stoppable(progress.message):
         if out.is_file() and not force:
             forget_note(out)
             progress.message(f"{out} is here; --force makes it again")
             return
-        make_folder(out.parent)
         own = None if images is None else FolderImages(images)
         extent = vlad_extent(rows or len(own.labels), words) if own else known[name].extent(rows)
         progress.message(f"building {out.name}{f': {extent}' if extent else ''}")

@@ -25,6 +25,7 @@ def recommend_report(found: Recommendation) -> Report:
                 "frontier",
                 _frontier(frame, found),
                 "Recall expected on all rows, of the answer and of codes that no others beat.",
+                keys=3,
             ),
             Table("recommend", frame, "All methods and code lengths that were tried."),
         ),
@@ -44,8 +45,8 @@ def _line(cell: Cell, found: Recommendation) -> dict[str, Any]:
     line: dict[str, Any] = {
         "method": cell.method,
         "bits": cell.n_bits,
-        "bytes_per_vector": cell.bytes_per_vector,
         "search": cell.search,
+        "bytes_per_vector": cell.bytes_per_vector,
     }
     for k in dict.fromkeys((10, 100, at)):
         line[f"recall@{k}"] = cell.recall[k, 1].full
