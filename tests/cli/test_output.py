@@ -16,7 +16,7 @@ from cbe_bench.cli import _output, main
 from cbe_bench.cli._claims import show_screen
 from cbe_bench.core.claims import NOT_REPRODUCED, NOT_TESTED, REPRODUCED
 from cbe_bench.core.results import DESCRIPTION_FILE, ROWS_FILE
-from cbe_bench.data.catalogue import datasets
+from cbe_bench.data.catalogue import datasets, fetched_sets
 from cbe_bench.data.images.dense_sift import count_descriptors, dense_sift
 from cbe_bench.evaluators.base import judge
 from cbe_bench.evaluators.suite import Step, lacking
@@ -93,6 +93,7 @@ def test_how_large_and_how_long_is_said_before_anything_is_built():
     assert extents["cifar10"] == "None", "images have no features; their download says how large it is"
     longer = [known[f"cifar10-vlad{name}"].extent(None).seconds for name in ("25600", "51200", "25600-dense")]
     assert longer == sorted(longer)
+    assert all(package.bytes for one in fetched_sets().values() for package in one.packages), "said before a download"
 
 
 @pytest.mark.parametrize("side", [64, 128])
