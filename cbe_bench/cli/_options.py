@@ -96,6 +96,9 @@ def stoppable(message: Callable[[str], None]) -> Iterator[None]:
 
 def make_folder(path: Path) -> None:
     """Make a folder that can be written to, or raise InputError, before anything is computed for it."""
+    file = next((place for place in (path, *path.parents) if place.exists() and not place.is_dir()), None)
+    if file is not None:
+        raise InputError(f"{path}: results cannot be written there: {file} is a file, not a folder")
     try:
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):

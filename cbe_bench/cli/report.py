@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from cbe_bench.cli._options import folder_argument, results_folder
+from cbe_bench.cli._options import folder_argument, make_folder, results_folder
 from cbe_bench.cli._output import say
 
 
@@ -40,5 +40,7 @@ def command(folder: Path | None, out: Path | None, readme: Path | None) -> None:
     from cbe_bench.reports.readme import write_readme
 
     chosen = results_folder(folder)
+    if out is not None:
+        make_folder(out.parent)
     for name in write_readme(readme, chosen) if readme else write_page(chosen, out):
         say(f"wrote {name}")
