@@ -32,7 +32,7 @@ def check_rows(features: Features, rows: NDArray[np.int64]) -> None:
 
 
 def cached_bytes(memory_limit: int, n_features: int, *row_counts: int) -> int:
-    """Return the memory for float32 rows that are cached: the first of some sets that takes at most a quarter.
+    """Return the memory for float32 rows that are cached: the first of some sets that takes at most half.
 
     Parameters
     ----------
@@ -49,4 +49,4 @@ def cached_bytes(memory_limit: int, n_features: int, *row_counts: int) -> int:
         0 if no set fits.
     """
     sizes = (4 * n_features * n_rows for n_rows in row_counts)
-    return next((size for size in sizes if size <= memory_limit // 4), 0)
+    return next((size for size in sizes if size <= memory_limit // 2), 0)
