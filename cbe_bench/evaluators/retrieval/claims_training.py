@@ -145,13 +145,16 @@ def _weight_of_orthogonality(claim: Claim, results: Results) -> list[Verdict]:
     """Judge F-lambda: all pairs of the paper's values, with the largest training set; others are shown."""
     rows = [row for row in done_rows(results) if row.params.get("lam") in LAMBDAS]
     sizes = sorted({row.n_train for row in rows}, reverse=True)
-    by_size = [_pairs([row for row in rows if row.n_train == n]) for n in sizes]
+    by_size = [
+        _pairs([row for row in rows if row.n_train == n], f", {n:,} training rows" if n < sizes[0] else "")
+        for n in sizes
+    ]
     if not by_size or not by_size[0]:
         return []
     return every(claim, by_size[0], source_of(results), also=[one for found in by_size[1:] for one in found])
 
 
-def _pairs(rows: list[RetrievalRow]) -> list[Comparison]:
+def _pairs(rows: list[RetrievalRow], note: str) -> list[Comparison]:
     label = {row.params["lam"]: row.label for row in rows}
     if len(label) < len(LAMBDAS):
         return []
@@ -160,7 +163,7 @@ def _pairs(rows: list[RetrievalRow]) -> list[Comparison]:
         for a, b in combinations(LAMBDAS, 2)
         for k in sorted({row.n_bits for row in rows})
         for one in compared(
-            query_points(rows, label[b], k), query_points(rows, label[a], k), f"lambda {b:g} - lambda {a:g}", k
+            query_points(rows, label[b], k), query_points(rows, label[a], k), f"lambda {b:g} - lambda {a:g}{note}", k
         )
     ]
 
