@@ -91,7 +91,7 @@ class Row(RunMetadata):
         values = {
             name: value
             for name, value in asdict(self).items()
-            if name not in _ATTACHED and value is not default[name] and value != default[name]
+            if name not in _ATTACHED and not _same(value, default[name])
         }
         return {"type": self.type, **values}
 
@@ -103,6 +103,11 @@ class Row(RunMetadata):
             raise ValueError(f"unknown fields {', '.join(sorted(unknown))}")
         row: Self = _adapter(cls).validate_python(found)  # type: ignore[arg-type]
         return row
+
+
+def _same(value: Any, other: Any) -> bool:
+    """Return whether two values are equal, or both NaN."""
+    return bool(value == other) or (value != value and other != other)
 
 
 @cache
@@ -134,7 +139,7 @@ class Description:
     config: dict[str, Any]
     """Its configuration with every key, defaults included."""
     labels: dict[str, str]
-    """The keys of its rows, and what tables and figures call the method of each."""
+    """The keys of its rows, in order, and what tables and figures call the method of each."""
 
 
 @dataclass(frozen=True)
@@ -197,11 +202,11 @@ def load_results(folder: Path, types: RowTypes) -> Results:
     Returns
     -------
     Results
-        The rows whose key is in the description, with the labels it gives them.
+        The rows whose key is in the description, in its order and with the labels it gives them.
     """
     description = load_description(folder)
-    rows = load_rows(folder / ROWS_FILE, types)
-    own = [replace(row, label=description.labels[row.key]) for row in rows if row.key in description.labels]
+    rows = {row.key: row for row in load_rows(folder / ROWS_FILE, types)}
+    own = [replace(rows[key], label=label) for key, label in description.labels.items() if key in rows]
     return Results(folder, description, own)
 
 

@@ -267,3 +267,25 @@ def open_data(config: BaseConfig) -> tuple[Features | None, str]:
         raise InputError(f"{data.file}: no such file{hint(data.file)}")
     message = f"{data.file} is absent: using a synthetic surrogate of the same shape" if data.file is not None else ""
     return SyntheticFeatures(data.name, config.rows_needed, config.n_features), message
+
+
+def pinned_data(config: BaseConfig, features: Features | None) -> BaseConfig:
+    """Return a configuration by which the same features are opened from any working directory, or none at all.
+
+    Parameters
+    ----------
+    config : BaseConfig
+        The experiment.
+    features : Features or None
+        What `open_data` returned for it.
+
+    Returns
+    -------
+    BaseConfig
+    """
+    if features is None or not isinstance(config, FeaturesConfig):
+        return config
+    is_synthetic = isinstance(features, SyntheticFeatures)
+    file = None if is_synthetic or config.data.file is None else config.data.file.absolute()
+    data = config.data.model_copy(update={"file": file, "synthetic": is_synthetic})
+    return config.model_copy(update={"data": data})
