@@ -64,7 +64,7 @@ def command(
     With --workers or --scheduler, cells are evaluated by the processes of a Dask cluster, one thread each, to the same
     values; experiments on times, and encode times, stay in this process, alone.
 
-    With data.file=FILE, all rows of FILE are used but the queries, whatever the scale; vectors are centred (not so with
+    With data.file=FILE, all rows of FILE are used but the queries and rows of zeros; vectors are centred (not so with
     center=false), code lengths go beyond the dimension, and what to use comes first.
 
     \b

@@ -11,11 +11,7 @@ from pydantic import Field, field_validator
 from cbe_bench.core.config import SCALES, BaseConfig, Positive, Seed, Strict
 from cbe_bench.core.config import load_config as load
 from cbe_bench.core.errors import InputError, did_you_mean
-from cbe_bench.data.catalogue import hint
-from cbe_bench.data.features import Features
-from cbe_bench.data.formats import open_features
 from cbe_bench.data.splits import PROTOCOLS
-from cbe_bench.data.synthetic import SyntheticFeatures
 from cbe_bench.encoders import make_encoder
 from cbe_bench.encoders.registry import encoder_class, encoder_classes
 from cbe_bench.evaluators.base import experiment_kinds
@@ -250,42 +246,3 @@ def load_config(name: str | Path, scale: str = "quick", overrides: Iterable[str]
         raise InputError(f"scale: found {scale!r}; {did_you_mean(scale, SCALES)}")
     classes = {kind: cls.config_class for kind, cls in experiment_kinds().items()}
     return load(find_config(name), scale, overrides, classes, adapt_to_own_file)
-
-
-def open_data(config: BaseConfig) -> tuple[Features | None, str]:
-    """Open the features of an experiment, and say so where a synthetic surrogate takes the place of its file."""
-    if not isinstance(config, FeaturesConfig):
-        return None, ""
-    data = config.data
-    if data.file is not None and data.file.exists():
-        features = open_features(data.file, data.name, data.dataset)
-        if features.n_features != data.dim:
-            features.close()
-            raise InputError(f"{data.file}: has {features.n_features:,} dimensions; data.dim says {data.dim:,}")
-        return features, ""
-    if data.file is not None and not data.synthetic:
-        raise InputError(f"{data.file}: no such file{hint(data.file)}")
-    message = f"{data.file} is absent: using a synthetic surrogate of the same shape" if data.file is not None else ""
-    return SyntheticFeatures(data.name, config.rows_needed, config.n_features), message
-
-
-def pinned_data(config: BaseConfig, features: Features | None) -> BaseConfig:
-    """Return a configuration by which the same features are opened from any working directory, or none at all.
-
-    Parameters
-    ----------
-    config : BaseConfig
-        The experiment.
-    features : Features or None
-        What `open_data` returned for it.
-
-    Returns
-    -------
-    BaseConfig
-    """
-    if features is None or not isinstance(config, FeaturesConfig):
-        return config
-    is_synthetic = isinstance(features, SyntheticFeatures)
-    file = None if is_synthetic or config.data.file is None else config.data.file.absolute()
-    data = config.data.model_copy(update={"file": file, "synthetic": is_synthetic})
-    return config.model_copy(update={"data": data})

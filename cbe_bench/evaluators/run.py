@@ -13,7 +13,7 @@ from cbe_bench.core.resources import Resources
 from cbe_bench.core.results import Description, Results
 from cbe_bench.core.runner import Job, run
 from cbe_bench.evaluators.base import Experiment, experiment_class
-from cbe_bench.evaluators.configs import open_data
+from cbe_bench.evaluators.opening import open_data
 from cbe_bench.kernels import parallel
 
 

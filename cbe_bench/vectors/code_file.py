@@ -44,6 +44,7 @@ from cbe_bench.data.formats.hdf5_access import (
     CheckedDataset,
     attributes,
     check_storage,
+    create_file,
     find,
     fixed_strings,
     names,
@@ -91,7 +92,10 @@ def write_code_file(
     """
     width = code_bytes(encoder.n_bits_)
     block_rows = max(1, _BLOCK_BYTES // width)
-    with whole_file(path) as temporary, h5py.File(temporary, "w") as file:
+    arrays = encoder_arrays(encoder)
+    n_bytes = n_codes * (width + 16 + (0 if given_ids is None else given_ids.dtype.itemsize))
+    n_bytes += sum(array.nbytes for array in arrays.values())
+    with whole_file(path) as temporary, create_file(temporary, n_bytes) as file:
         about = {
             "format": FORMAT,
             "version": VERSION,
@@ -101,7 +105,7 @@ def write_code_file(
             "block_rows": block_rows,
         }
         file.attrs.update(fixed_strings(about))
-        for name, array in encoder_arrays(encoder).items():
+        for name, array in arrays.items():
             file.create_dataset(f"encoder/{name}", data=array)
         file["provenance"] = np.frombuffer(json.dumps(provenance, sort_keys=True).encode(), np.uint8)
         codes = file.create_dataset("codes", (n_codes, width), np.uint8)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench import __version__
+from cbe_bench.core.cache import whole_file
 from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.core.locks import exclusive
 from cbe_bench.core.resources import Resources
@@ -173,7 +174,7 @@ class _Partial:
             raise InputError(f"{self._folder}: was begun with another {changed}; --force starts over")
         for old in self._folder.iterdir():
             shutil.rmtree(old) if old.is_dir() else old.unlink()
-        (self._folder / _JOB).write_text(json.dumps(wanted))
+        _write_json(self._folder / _JOB, wanted)
 
     def remove(self) -> None:
         """Remove the folder; what was asked for last, so that a call that is killed here can be resumed too."""
@@ -239,7 +240,7 @@ class _Partial:
         rows = sample(self._features, self._options.n_train, self._options.metric, self._options.seed)
         encoder = self._options.encoder().fit(rows.vectors)
         about = {"sampled_rows": len(rows.rows), "sample_sha256": hashlib.sha256(rows.vectors.data).hexdigest()}
-        (self._folder / "sample.json").write_text(json.dumps(about))
+        _write_json(self._folder / "sample.json", about)
         encoder.save(path)
         return load_encoder(path)  # exactly what a later call, and whoever opens the codes, encodes with
 
@@ -266,6 +267,11 @@ class _Partial:
         }
         encoder = load_encoder(self._folder / "encoder.npz")
         write_code_file(out, blocks(), summary.n_codes, encoder, self._options.metric, ids, provenance)
+
+
+def _write_json(path: Path, value: Any) -> None:
+    with whole_file(path) as temporary:
+        temporary.write_text(json.dumps(value))
 
 
 def _wait(pending: "Future[None] | None") -> None:

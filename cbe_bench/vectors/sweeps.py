@@ -21,7 +21,7 @@ from cbe_bench.core.progress import Reporter, Silent
 from cbe_bench.core.resources import Resources
 from cbe_bench.core.results import FAILED, Row
 from cbe_bench.evaluators.base import Experiment, experiment_class
-from cbe_bench.evaluators.configs import open_data, pinned_data
+from cbe_bench.evaluators.opening import open_data, pinned_data
 from cbe_bench.vectors.cluster import ClusterRun, check_cluster, running
 
 _LOST = "every worker that began it died, for want of memory maybe"
