@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from cbe_bench import __version__
-from cbe_bench.cli._output import add_verbosity
+from cbe_bench.cli._output import add_verbosity, show_warnings
 from cbe_bench.core.errors import InputError, did_you_mean
 
 
@@ -50,6 +50,7 @@ class _Verbs(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run a verb; bad input ends it with one line and exit code 2."""
         logging.basicConfig(format="%(message)s", level=logging.WARNING)
+        show_warnings(True)
         try:
             return super().invoke(ctx)
         except InputError as error:
@@ -81,6 +82,10 @@ def main() -> None:
       cbe-bench reproduce
 
     Results go to standard output, as a table or as --format says; progress and messages go to standard error, and -q
-    silences them. NO_COLOR=1 prints without colours. Completion of commands and options in bash (zsh and fish
-    likewise): eval "$(_CBE_BENCH_COMPLETE=bash_source cbe-bench)"
+    silences them. NO_COLOR=1 prints without colours.
+
+    \b
+    Completion of commands and options in bash (zsh: zsh_source), and in fish:
+      eval "$(_CBE_BENCH_COMPLETE=bash_source cbe-bench)"
+      _CBE_BENCH_COMPLETE=fish_source cbe-bench | source
     """

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from cbe_bench.cli._output import console, elided, show_table, width
+from cbe_bench.cli._output import console, elided, height, line_width, say, show_table, verbosity, width
 from cbe_bench.core.claims import INCONCLUSIVE, NOT_REPRODUCED, NOT_TESTED, REPRODUCED, VACUOUS, Verdict
 from cbe_bench.reports.claim_summary import FAILING_FIRST, ClaimSummary, counts, summarise
 from cbe_bench.reports.claims_table import CLAIMS_FILE, changes, evidence_table, load_claims, measured, region
@@ -15,37 +15,76 @@ from cbe_bench.reports.page.grid import grid_of
 
 _COLOURS = {REPRODUCED: "green", NOT_REPRODUCED: "red", INCONCLUSIVE: "yellow", VACUOUS: "yellow"}
 _NARROW = 100
-"""Columns below which values have fewer digits and long cells are cut."""
-_CUT = (11, 20, 13, 9)
-"""Characters of the cells of a line in a narrow terminal."""
+"""Columns below which values have fewer digits and what a value is gives way to it."""
+_LONGEST_VALUE = 20
+"""Characters of a value in a narrow terminal."""
+_LEAST_TEXT = 20
+"""Characters of what a claim says below which it is left out."""
+_OTHER_LINES = 6
+"""Lines of the screen that are not about claims: messages before, notes after, the prompt."""
+Line = tuple[str, str, str, str]
+"""The name of a claim, its value, the region that is claimed, and the data."""
 
 
 def show_screen(verdicts: Sequence[Verdict], folder: Path) -> None:
-    """Print a line for each claim, failing ones first: its value, the region that is claimed, and the data."""
+    """Print a line for each claim, failing ones first, on one screen.
+
+    Claims that are not tested, and outcomes from the last on that do not fit the terminal, are listed by name; details
+    print every line.
+    """
     claims, out = summarise(verdicts), console()
     number = counts(claims)
     out.print(f"{len(claims)} claims: " + ", ".join(f"{n} {name}" for name, n in number.items() if n), style="bold")
-    lines = [(claim, _line(claim)) for claim in claims]
-    sizes = [max(len(line[i]) for _, line in lines) for i in range(4)]
-    rest = max(width() - sum(sizes) - 2 * len(sizes), 12)
-    for outcome in FAILING_FIRST:
-        mine = [(claim, line) for claim, line in lines if claim.outcome == outcome]
-        if mine:
-            out.print(outcome, style=_COLOURS.get(outcome, "dim"))
-        for claim, line in mine:
-            name, value, needed, data = (text.ljust(size) for text, size in zip(line, sizes, strict=True))
-            out.print(f"{name}  {value}  {needed}  {data}  {elided(_what(claim), rest)}".rstrip(), markup=False)
-    _show_notes(claims, verdicts, folder)
+    groups = [(name, mine) for name in FAILING_FIRST if (mine := [one for one in claims if one.outcome == name])]
+    named = _named_only(groups)
+    lines = {id(one): _line(one) for name, mine in groups for one in mine if name not in named}
+    sizes = [max((len(line[i]) for line in lines.values()), default=0) for i in range(4)]
+    for name, mine in groups:
+        out.print(name, style=_COLOURS.get(name, "dim"))
+        if name in named:
+            _wrapped(_names(mine), indent=2)
+            continue
+        for claim in mine:
+            columns = "  ".join(text.ljust(size) for text, size in zip(lines[id(claim)], sizes, strict=True))
+            out.print(f"{columns}  {_fitting(_what(claim), columns)}".rstrip(), markup=False)
+    _show_notes(claims, verdicts, folder, bool(named))
 
 
-def _line(claim: ClaimSummary) -> tuple[str, ...]:
+def _named_only(groups: Sequence[tuple[str, list[ClaimSummary]]]) -> set[str]:
+    """Return the outcomes whose claims are listed by name."""
+    if verbosity() > 0:
+        return set()
+    named = {NOT_TESTED}
+    for name, _ in reversed(groups):
+        if sum(_height(name in named, mine) for name, mine in groups) <= height() - _OTHER_LINES:
+            break
+        named.add(name)
+    return named - {NOT_REPRODUCED}
+
+
+def _height(named: bool, claims: list[ClaimSummary]) -> int:
+    return 1 + (-(-len(_names(claims)) // (width() - 10)) if named else len(claims))
+
+
+def _names(claims: list[ClaimSummary]) -> str:
+    return ", ".join(dict.fromkeys(one.first.claim for one in claims))
+
+
+def _fitting(text: str, before: str) -> str:
+    """Return as much of a text as fits the terminal after another; all of it in a file or a pipe."""
+    left = line_width() - len(before) - 2
+    return elided(text, left) if left >= _LEAST_TEXT else ""
+
+
+def _line(claim: ClaimSummary) -> Line:
     one = claim.deciding
     data = one.experiment.split(", ")[0] + (" +" if "," in one.experiment else "")
-    narrow = width() < _NARROW
-    value = measured(one, named=False, digits=2 if narrow else 3) or "-"
-    synthetic = " (synthetic)" if one.kind == "synthetic" else ""
-    line = (one.claim, value, region(one), f"{data}{synthetic}")
-    return tuple(elided(text, size) for text, size in zip(line, _CUT, strict=True)) if narrow else line
+    is_synthetic = one.kind == "synthetic"
+    if line_width() < _NARROW:
+        value = elided(measured(one, named=False, digits=2) or "-", _LONGEST_VALUE)
+        return one.claim, value, region(one), "synthetic" if is_synthetic else elided(data, len("synthetic"))
+    value = measured(one, named=False) or "-"
+    return one.claim, value, region(one), f"{data} (synthetic)" if is_synthetic else data
 
 
 def _what(claim: ClaimSummary) -> str:
@@ -53,10 +92,10 @@ def _what(claim: ClaimSummary) -> str:
     return one.statement if math.isnan(one.value) else one.measure.split(" (interval")[0]
 
 
-def _show_notes(claims: Sequence[ClaimSummary], verdicts: Sequence[Verdict], folder: Path) -> None:
+def _show_notes(claims: Sequence[ClaimSummary], verdicts: Sequence[Verdict], folder: Path, shortened: bool) -> None:
     """Print which claims stand near a threshold, which differ from the reference, and how to see more."""
     out = console()
-    near = [claim.deciding.claim for claim in claims if claim.deciding.near_threshold]
+    near = [claim.deciding.claim for claim in claims if claim.deciding.near_threshold and claim.outcome != NOT_TESTED]
     if near:
         out.print(f"near the threshold: {', '.join(near)}", markup=False)
     reference = Path("results/reference") / folder.name / CLAIMS_FILE
@@ -66,7 +105,8 @@ def _show_notes(claims: Sequence[ClaimSummary], verdicts: Sequence[Verdict], fol
             out.print(f"different from the reference: {change}", markup=False)
         if not different:
             out.print("none differs from the reference", markup=False)
-    out.print("cbe-bench claims ID has the rule and the evidence of one", style="dim", markup=False)
+    more = "; -v has a line for each" if shortened else ""
+    say(f"cbe-bench claims ID has the rule and the evidence of one{more}")
 
 
 def show_claim(verdicts: Sequence[Verdict]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from cbe_bench.cli._output import say
 from cbe_bench.core.errors import InputError
 
 
@@ -63,18 +64,22 @@ def cluster_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return workers(address(function))
 
 
+RESULT_FOLDERS = tuple(Path("results") / name for name in ("quick", "paper", "smoke", "reference/quick"))
+"""Where the results of an experiment are looked for by its name."""
 folder_argument = click.argument("folder", required=False, type=click.Path(path_type=Path))
 
 
 def results_folder(chosen: Path | None) -> Path:
     """Return the folder of results that is meant: results/quick where none is, or else the one in the repository."""
-    if chosen is not None:
-        return chosen
     own, committed = Path("results/quick"), Path("results/reference/quick")
-    if own.is_dir() or not committed.is_dir():
-        return own
-    click.echo(f"{own} is not here: these are the results of {committed}", err=True)
-    return committed
+    if chosen is not None or own.is_dir():
+        return chosen or own
+    if committed.is_dir():
+        say(f"{own} is not here: these are the results of {committed}")
+        return committed
+    others = [str(folder) for folder in RESULT_FOLDERS if folder.is_dir()]
+    hint = f"name the folder: {', '.join(others)}" if others else "`cbe-bench reproduce` makes it"
+    raise InputError(f"{own}: no such folder; {hint}")
 
 
 @contextmanager

@@ -6,8 +6,10 @@ and messages, `-v` adds details; every verb has both.
 """
 
 import json
+import logging
+import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,23 +21,17 @@ if TYPE_CHECKING:
     from cbe_bench.reports.page.grid import Grid
 
 TABLE, JSON, CSV, MARKDOWN = FORMATS = ("table", "json", "csv", "md")
-_SHORTEST = 24
+_SHORTEST = 18
 """Texts in a table are cut to no fewer characters; a table that is still too wide is printed in parts."""
+_UNBOUNDED = 10**6
 _VERBOSITY = "cbe_bench.verbosity"
 
 
 def format_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--format`, and `--json` as a short way to write one of its values."""
-    short = click.option("--json", "form", flag_value=JSON, help="The same as --format json.")
-    formats = click.option(
-        "--format",
-        "form",
-        type=click.Choice(FORMATS),
-        default=TABLE,
-        show_default=True,
-        help="How results are printed.",
-    )
-    return formats(short(function))
+    """Add `--format`."""
+    formats = click.Choice(FORMATS)
+    text = "How results are printed."
+    return click.option("--format", "form", type=formats, default=TABLE, show_default=True, help=text)(function)
 
 
 def add_verbosity(command: click.Command) -> None:
@@ -56,8 +52,14 @@ def _set(level: int) -> Callable[[click.Context, click.Parameter, bool], None]:
     def callback(context: click.Context, parameter: click.Parameter, given: bool) -> None:
         if given:
             context.meta[_VERBOSITY] = level
+            show_warnings(level >= 0)
 
     return callback
+
+
+def show_warnings(shown: bool) -> None:
+    """Show or silence what the library warns of."""
+    logging.getLogger("cbe_bench").setLevel(logging.WARNING if shown else logging.ERROR)
 
 
 def verbosity() -> int:
@@ -72,7 +74,13 @@ def say(text: str) -> None:
         click.echo(text, err=True)
 
 
-def emit(frame: "pd.DataFrame", form: str, title: str = "", show: Callable[[], None] | None = None) -> None:
+def emit(
+    frame: "pd.DataFrame",
+    form: str,
+    title: str = "",
+    show: Callable[[], None] | None = None,
+    people: "pd.DataFrame | None" = None,
+) -> None:
     """Print a table in a format.
 
     Parameters
@@ -85,13 +93,15 @@ def emit(frame: "pd.DataFrame", form: str, title: str = "", show: Callable[[], N
         What stands above it as a table.
     show : callable or None
         Prints what people see instead of the table itself.
+    people : DataFrame or None
+        The table that people see, where that is another.
     """
     from cbe_bench.reports.page.grid import grid_of
     from cbe_bench.reports.page.text import markdown_table
 
     if form == TABLE:
         if show is None:
-            show_table(grid_of(frame), title)
+            show_table(grid_of(frame if people is None else people), title)
         else:
             show()
     elif form == JSON:
@@ -100,6 +110,33 @@ def emit(frame: "pd.DataFrame", form: str, title: str = "", show: Callable[[], N
         click.echo(frame.to_csv(index=False), nl=False)
     elif len(frame):
         click.echo(markdown_table(grid_of(frame)), nl=False)
+
+
+def brief(frame: "pd.DataFrame", columns: int) -> "pd.DataFrame":
+    """Return the first columns of a table; all of them where details are printed."""
+    return frame if verbosity() > 0 else frame.iloc[:, :columns]
+
+
+def emit_facts(facts: Mapping[str, Any], form: str, show: Callable[[], None]) -> None:
+    """Print what is known of one thing in a format: as JSON an object, as CSV and Markdown a line for each name.
+
+    Parameters
+    ----------
+    facts : mapping
+        Values by name; None and NaN are unknown.
+    form : str
+        One of `FORMATS`.
+    show : callable
+        Prints what people see.
+    """
+    known = {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in facts.items()}
+    if form == JSON:
+        click.echo(json.dumps(known, indent=1, default=str))
+        return
+    import pandas as pd
+
+    lines = [(name, value if isinstance(value, str) else json.dumps(value)) for name, value in known.items()]
+    emit(pd.DataFrame(lines, columns=["name", "value"]), form, show=show)
 
 
 def console() -> "Console":
@@ -114,6 +151,16 @@ def width() -> int:
     return console().width if _is_terminal() else 100
 
 
+def line_width() -> int:
+    """Return the characters that fit a line: the columns of the terminal, and any number in a file or a pipe."""
+    return console().width if _is_terminal() else _UNBOUNDED
+
+
+def height() -> int:
+    """Return the lines of the terminal, and any number in a file or a pipe."""
+    return console().height if _is_terminal() else _UNBOUNDED
+
+
 def _is_terminal() -> bool:
     return bool(sys.stdout.isatty())
 
@@ -126,21 +173,31 @@ def show_table(grid: "Grid", title: str = "", keys: int = 1) -> None:
     lines = [grid.columns, *([cell.plain for cell in line] for line in grid.lines)]
     texts = [list(column) for column in zip(*lines, strict=True)]
     if _is_terminal():
-        texts = _shortened(texts, out.width)
+        texts = _shortened(texts, keys, out.width)
     if title:
         out.print(title, style="bold", markup=False, no_wrap=False)
     numbers = [is_number for _, is_number in grid.headings]
-    for part in _parts([max(map(len, column)) for column in texts], keys, out.width if _is_terminal() else 10**6):
+    for part in _parts([max(map(len, column)) for column in texts], keys, line_width()):
         for i, line in enumerate(zip(*(_aligned(texts[j], numbers[j]) for j in part), strict=True)):
             out.print("  ".join(line).rstrip(), style="dim" if i == 0 else "", markup=False)
         out.print()
 
 
-def _shortened(texts: list[list[str]], most: int) -> list[list[str]]:
-    """Cut long texts, as many characters from the longest columns as it takes, so that all columns fit."""
+def _shortened(texts: list[list[str]], keys: int, most: int) -> list[list[str]]:
+    """Cut long texts, as many characters from the longest columns as it takes, so that all fit; names are left whole.
+
+    Parameters
+    ----------
+    texts : list of list of str
+        The columns.
+    keys : int
+        How many of the first of them are names.
+    most : int
+        The characters of a line.
+    """
     widths = [max(map(len, column)) for column in texts]
-    while sum(widths) + 2 * (len(widths) - 1) > most and max(widths) > _SHORTEST:
-        widths[widths.index(max(widths))] -= 1
+    while sum(widths) + 2 * (len(widths) - 1) > most and max(widths[keys:], default=0) > _SHORTEST:
+        widths[widths.index(max(widths[keys:]), keys)] -= 1
     return [[elided(text, size) for text in column] for column, size in zip(texts, widths, strict=True)]
 
 

@@ -13,6 +13,7 @@ from rich.progress import Progress as Bars
 
 from cbe_bench.cli._output import verbosity
 from cbe_bench.core.environment import human_bytes, peak_memory
+from cbe_bench.core.progress import duration
 from cbe_bench.core.results import FAILED, OK, SKIPPED, TIMEOUT, Row
 
 LONG_S = 10.0
@@ -119,10 +120,3 @@ class Progress:
         if files:
             folder = Path(files[0]).parent
             self.message(f"wrote {folder}/ ({len(files)} files)")
-
-
-def duration(seconds: float) -> str:
-    """Write a time as a person would."""
-    if seconds < 90:
-        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

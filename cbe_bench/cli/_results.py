@@ -9,8 +9,8 @@ import click
 
 from cbe_bench.cli._claims import show_verdicts
 from cbe_bench.cli._output import JSON, MARKDOWN, TABLE, emit, say, show_table, verbosity
-from cbe_bench.cli._progress import duration
 from cbe_bench.core.environment import human_bytes
+from cbe_bench.core.progress import duration
 from cbe_bench.core.report import Report
 from cbe_bench.core.results import Results
 from cbe_bench.core.runner import PlannedCell

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.status import Status
 
 from cbe_bench.cli._output import verbosity
-from cbe_bench.cli._progress import LONG_S, duration
-from cbe_bench.core.environment import human_bytes
+from cbe_bench.cli._progress import LONG_S
+from cbe_bench.core.progress import duration
 
 _SECONDS_BETWEEN_LINES = 10.0
 _SECONDS_BETWEEN_UPDATES = 0.2
@@ -63,10 +63,10 @@ class RowsProgress:
         self._console.print(text, markup=False)
         self._started = time.perf_counter()
 
-    def foreseen(self, seconds: float, n_bytes: int) -> None:
-        """Print how long the rest will take and how large the codes will be, where that is long."""
+    def foreseen(self, seconds: float) -> None:
+        """Print how long the rest will take, where that is long."""
         if seconds >= LONG_S:
-            self._console.print(f"about {duration(seconds)}, {human_bytes(n_bytes)} of codes", markup=False)
+            self._console.print(f"about {duration(seconds)} left", markup=False)
 
     def rows_done(self, done: int, total: int, before: int) -> None:
         """Show how many rows are done, of how many; `before` of them were done by an earlier run."""

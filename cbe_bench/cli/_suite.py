@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.status import Status
 
 from cbe_bench.cli._output import verbosity
-from cbe_bench.cli._progress import duration
+from cbe_bench.core.progress import duration
 from cbe_bench.evaluators.suite import Step
 
 _KEPT = 12

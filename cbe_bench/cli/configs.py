@@ -25,7 +25,7 @@ def command(form: str) -> None:
     import pandas as pd
     import yaml
 
-    from cbe_bench.cli._output import emit
+    from cbe_bench.cli._output import brief, emit
     from cbe_bench.evaluators.configs import config_folders
 
     found: dict[str, dict[str, Any]] = {}
@@ -36,9 +36,10 @@ def command(form: str) -> None:
                 data = tree.get("data")
                 found[path.stem] = {
                     "name": path.stem,
-                    "kind": tree.get("experiment", ""),
                     "title": tree.get("title", ""),
                     "features": data.get("name", "") if isinstance(data, dict) else "",
+                    "kind": tree.get("experiment", ""),
                     "order": tree.get("order", 0.0),
                 }
-    emit(pd.DataFrame(found.values()).sort_values("order").drop(columns="order"), form)
+    frame = pd.DataFrame(found.values()).sort_values("order").drop(columns="order")
+    emit(frame, form, people=brief(frame, 3))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cbe_bench.cli._options import make_folder, part_option, stoppable
-from cbe_bench.cli._output import emit, format_option
+from cbe_bench.cli._output import TABLE, brief, emit, emit_facts, format_option, say
 
 if TYPE_CHECKING:
     from cbe_bench.cli._progress import Progress
@@ -47,19 +47,26 @@ def command() -> None:
 def list_sets(folder: Path, form: str) -> None:
     """List the data sets known by name.
 
-    What they are, which are here, and which command builds the others.
+    What they are, and which are here.
     """
     import pandas as pd
 
     from cbe_bench.core.environment import human_bytes
     from cbe_bench.data.catalogue import datasets
 
-    lines = []
+    found: list[dict[str, object]] = []
+    sizes: list[int | None] = []
     for known in datasets().values():
         path = folder / known.file
-        here = human_bytes(path.stat().st_size) if path.is_file() else known.source
-        lines.append((known.name, known.title, known.kind, known.rows, known.size, known.licence, here))
-    emit(pd.DataFrame(lines, columns=["name", "what", "kind", "rows", "size", "licence", "here"]), form)
+        about = {"name": known.name, "title": known.title, "rows": known.rows, "size": known.size}
+        sizes.append(path.stat().st_size if path.is_file() else None)
+        found.append({**about, "bytes": sizes[-1], "kind": known.kind, "licence": known.licence, "file": str(path)})
+    frame = pd.DataFrame(found).astype({"bytes": "Int64"})
+    people = frame.drop(columns="file").rename(columns={"bytes": "here"})
+    people["here"] = ["no" if size is None else human_bytes(size) for size in sizes]
+    emit(frame, form, people=brief(people, 5))
+    if form == TABLE:
+        say("cbe-bench data make NAME builds one; the synthetic ones are otherwise generated as they are read")
 
 
 @command.command()
@@ -82,7 +89,7 @@ def fetch(name: str, given: str | None, folder: Path) -> None:
         raise InputError(f"unknown set {name!r}; {did_you_mean(name, known)}")
     out = folder / known[name].file
     if out.is_file() and given is None:
-        click.echo(f"{out} is here", err=True)
+        say(f"{out} is here")
         return
     make_folder(folder)
     with Progress() as progress:
@@ -129,6 +136,8 @@ def make(
     from cbe_bench.core.locks import exclusive
     from cbe_bench.data.catalogue import Build, build_vlad, datasets
     from cbe_bench.data.images.build import forget_note
+    from cbe_bench.data.images.datasets import vlad_extent
+    from cbe_bench.data.images.readers import FolderImages
 
     known = datasets()
     if name not in known and name != "vlad":
@@ -142,93 +151,75 @@ def make(
             progress.message(f"{out} is here; --force makes it again")
             return
         make_folder(out.parent)
+        own = None if images is None else FolderImages(images)
+        extent = vlad_extent(rows or len(own.labels), words) if own else known[name].extent(rows)
+        progress.message(f"building {out.name}{f': {extent}' if extent else ''}")
         progress.begin(1, 1.0)
         progress.step(f"building {out.name}", 1.0)
         build = Build(out, folder, progress.message, progress.advance, rows, seed, given)
-        if images is None:
-            known[name].build(build)
-        else:
-            from cbe_bench.data.images.readers import FolderImages
-
-            build_vlad(FolderImages(images), words, build)
+        build_vlad(own, words, build) if own else known[name].build(build)
         progress.stop()
         progress.message(f"wrote {out}")
 
 
 @command.command()
-def formats() -> None:
+@format_option
+def formats(form: str) -> None:
     """List the file formats read and written, by suffix."""
     from cbe_bench.data.formats import readable_suffixes, writable_suffixes
 
-    click.echo(f"read:    {' '.join(readable_suffixes())}")
-    click.echo(f"written: {' '.join(writable_suffixes())}")
+    found = {"read": list(readable_suffixes()), "written": list(writable_suffixes())}
+
+    def show() -> None:
+        for name, suffixes in found.items():
+            click.echo(f"{name + ':':<8} {' '.join(suffixes)}")
+
+    emit_facts(found, form, show)
 
 
 @command.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @part_option
-def info(file: Path, part: str | None) -> None:
+@format_option
+def info(file: Path, part: str | None, form: str) -> None:
     """Print the shape and description of FILE.
 
     Its rows are not read.
     """
-    from cbe_bench.core.environment import human_bytes
-    from cbe_bench.core.errors import printable
+    from cbe_bench.cli._data import show_description
     from cbe_bench.data.formats import open_features
 
     with open_features(file, part=part) as features:
-        click.echo(f"{file}: {features.n_rows:,} rows x {features.n_features:,} dimensions, {features.kind} data")
-        click.echo(f"  size: {human_bytes(features.stamp()[0])}")
-        if features.own_queries:
-            known = "with" if features.own_neighbours() is not None else "without"
-            click.echo(f"  queries: its last {features.own_queries:,} rows, {known} their exact neighbours")
-        for name, value in features.describe().items():
-            text = printable(value)
-            click.echo(f"  {name}: {text if len(text) <= 200 else text[:197] + '...'}")
+        show_description(file, features, form)
 
 
 @command.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @part_option
-def check(file: Path, part: str | None) -> None:
+@format_option
+def check(file: Path, part: str | None, form: str) -> None:
     """Read all rows of FILE and report statistics.
 
     The exit code is 1 if they cannot be used. A row with NaN or infinite values, or with nothing but zeros, cannot be
     encoded. Duplicates are only reported.
     """
+    from cbe_bench.cli._data import show_findings
     from cbe_bench.cli._progress import Progress
+    from cbe_bench.core.environment import human_bytes
     from cbe_bench.data.formats import open_features
     from cbe_bench.data.inspect import inspect
-    from cbe_bench.encoders.diagnostics import mean_problem
 
     with Progress() as progress, open_features(file, part=part) as features:
+        shape = f"{features.n_rows:,} rows x {features.n_features:,} dimensions"
+        progress.message(f"reading {file}: {shape}, {human_bytes(features.stamp()[0])}")
         progress.begin(1, 1.0)
         progress.step(f"reading {file.name}", 1.0)
         found = inspect(features, progress.advance)
         progress.stop()
         values = features.describe().get("values", "")
-    click.echo(f"{file}: {found.n_rows:,} rows x {found.n_features:,} dimensions, {values}")
-    click.echo("  norms: least {:.4g}, median {:.4g}, largest {:.4g}".format(*found.norms))
-    click.echo("  flatness max|x| / ||x||: least {:.4g}, median {:.4g}, largest {:.4g}".format(*found.flatness))
-    click.echo(f"  values that are not zero: {found.nonzero:.1%}")
-    click.echo(f"  energy of the mean, rows scaled to unit length: {found.mean_energy:.1%}")
-    click.echo(f"  rows equal to an earlier one: {len(found.duplicates):,}")
-    if found.labels is None:
-        click.echo("  labels: none")
-    else:
-        counts = sorted(found.labels.values())
-        click.echo(f"  labels: {len(counts):,}, each of {counts[0]:,} to {counts[-1]:,} rows")
-        if found.sampled:
-            click.echo(f"  nearest neighbour has the same label: {found.same_label:.1%} of {found.sampled:,} rows")
-    if problem := mean_problem(found.mean_energy, "the rows"):
-        click.echo(
-            f"  note: {problem}: many bits of a code will be constant; try center=True, in a config center: true"
-        )
-    for problem in found.problems:
-        click.echo(f"  cannot be used: {problem}", err=True)
+    show_findings(file, found, values, form)
     if found.problems:
         raise SystemExit(1)
-    click.echo("  can be used")
 
 
 @command.command()

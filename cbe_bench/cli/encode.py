@@ -65,9 +65,9 @@ def command(
       cbe-bench encode mine.parquet -o codes.cbe.h5 --column embedding --bits 512 --ids ids.npy
       cbe-bench encode mine.npy -o codes.cbe.h5 --bits 1024 --workers 4
     """
-    from cbe_bench.cli._progress import duration
     from cbe_bench.cli._rows import RowsProgress, warnings_as_lines
     from cbe_bench.core.environment import human_bytes, peak_memory
+    from cbe_bench.core.progress import duration
     from cbe_bench.core.resources import Resources
     from cbe_bench.vectors import encode_file
     from cbe_bench.vectors.cluster import running

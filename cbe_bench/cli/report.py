@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from cbe_bench.cli._options import folder_argument, results_folder
+from cbe_bench.cli._output import say
 
 
 @click.command(name="report")
@@ -40,4 +41,4 @@ def command(folder: Path | None, out: Path | None, readme: Path | None) -> None:
 
     chosen = results_folder(folder)
     for name in write_readme(readme, chosen) if readme else write_page(chosen, out):
-        click.echo(f"wrote {name}")
+        say(f"wrote {name}")

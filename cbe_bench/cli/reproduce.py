@@ -40,13 +40,13 @@ def command(
       cbe-bench reproduce --only cifar10 --open
       cbe-bench reproduce --dry-run
     """
-    from cbe_bench.cli._progress import duration
     from cbe_bench.cli._suite import SuiteProgress
     from cbe_bench.core.locks import exclusive
+    from cbe_bench.core.progress import duration
     from cbe_bench.evaluators.suite import SECONDS_FILE, estimates, suite
 
     folder = out / scale
-    steps = suite(_chosen(_configs(configs), only), scale, out)
+    steps = suite(_chosen(_configs(configs), only), scale, out, whole=not only)
     seconds = estimates(steps, folder / SECONDS_FILE, Path("results/reference") / scale / SECONDS_FILE)
     if dry_run:
         _show_steps(steps, seconds, form)
@@ -92,7 +92,7 @@ def _chosen(paths: list[Path], only: tuple[str, ...]) -> list[Path]:
 def _show_steps(steps: "list[Step]", seconds: dict[str, float], form: str) -> None:
     import pandas as pd
 
-    from cbe_bench.cli._progress import duration
+    from cbe_bench.core.progress import duration
 
     lines = [
         {"step": step.name, "seconds": seconds[step.name], "lacks": step.missing(), "command": step.command}

@@ -43,10 +43,12 @@ def command(
       cbe-bench search codes.cbe.h5 queries.npy -k 10 -o found.npy
       cbe-bench search codes.cbe.h5 queries.npy -k 10 --rerank mine.npy --oversample 20 -o found.parquet
     """
-    from cbe_bench.cli._progress import duration
     from cbe_bench.cli._rows import RowsProgress
+    from cbe_bench.core.environment import human_bytes
+    from cbe_bench.core.progress import duration
     from cbe_bench.core.resources import Resources
     from cbe_bench.data.formats import open_features
+    from cbe_bench.kernels.bits import code_bytes
     from cbe_bench.vectors import CodeIndex
     from cbe_bench.vectors.cluster import running
     from cbe_bench.vectors.results import search_file
@@ -59,6 +61,10 @@ def command(
         open_features(queries, part=part) as features,
         running(workers, scheduler) as run,
     ):
+        size = human_bytes(len(index) * code_bytes(index.file.n_bits))
+        shown.message(
+            f"searching {len(index):,} codes of {index.file.n_bits:,} bits, {size}, for {features.n_rows:,} queries"
+        )
         search_file(
             index,
             features,

@@ -12,10 +12,8 @@ from functools import cache
 from pathlib import Path
 
 _PACKAGE = "cbe_bench"
-_NEVER_DECIDE = tuple(
-    f"{_PACKAGE}.{name}." for name in ("core", "evaluators.configs", "encoders.saving", "encoders.diagnostics")
-)
-"""What runs, stores, warns, and reads configurations and files: what it reads is in the key by value or by hash."""
+_NEVER_DECIDE = tuple(f"{_PACKAGE}.{name}." for name in ("core", "evaluators.configs", "encoders.saving"))
+"""What runs, stores, and reads configurations and files: what it reads is in the key by value or by hash."""
 
 
 def code_version(modules: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ allowed.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -14,7 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.core.yaml_files import entry_names, read_override, read_yaml, set_key
 
-SCALES = ("smoke", "quick", "paper")
+Scale = Literal["smoke", "quick", "paper"]
+SCALES: tuple[Scale, ...] = ("smoke", "quick", "paper")
 Scales = Mapping[str, Mapping[str, Any]]
 Positive = Annotated[int, Field(gt=0, lt=2**31, strict=True)]
 Seed = Annotated[int, Field(ge=0, strict=True)]
@@ -41,6 +42,8 @@ class BaseConfig(Strict):
     """The section of the page it stands in."""
     order: float = 0.0
     """Its place in the suite, and on the page within its section."""
+    in_suite: tuple[Scale, ...] = SCALES
+    """The scales at which the whole suite runs it; others only where it is asked for by name."""
 
     def problems(self) -> Iterable[str]:
         """Find what is well-formed but cannot work."""

@@ -1,4 +1,4 @@
-"""Progress of a run: what begins, the fraction done, and how it ended."""
+"""Progress of a run: what begins, the fraction done, how it ended, and times as a person writes them."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -9,6 +9,13 @@ Progress = Callable[[float], None]
 
 def no_progress(fraction: float) -> None:
     """Take the fraction and do nothing."""
+
+
+def duration(seconds: float) -> str:
+    """Write a time as a person would."""
+    if seconds < 90:
+        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 class Reporter(Protocol):

@@ -85,6 +85,9 @@ class Row(RunMetadata):
         """Whether the cell ended with a value."""
         return self.status == OK
 
+    def check(self) -> None:
+        """Raise ValueError where fields contradict each other; a kind whose tables rest on that says how."""
+
     def to_json(self) -> dict[str, Any]:
         """Return the row as it is stored: fields that have their default are left out."""
         default = {field.name: field.default for field in fields(self)}
@@ -97,11 +100,12 @@ class Row(RunMetadata):
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """Read a stored row; ValueError where it has other fields or types."""
+        """Read a stored row; ValueError where it has other fields or types, or they contradict each other."""
         found = {name: value for name, value in values.items() if name != "type"}
         if unknown := found.keys() - {field.name for field in fields(cls)}:
             raise ValueError(f"unknown fields {', '.join(sorted(unknown))}")
         row: Self = _adapter(cls).validate_python(found)  # type: ignore[arg-type]
+        row.check()
         return row
 
 
@@ -150,6 +154,8 @@ class Results:
     description: Description
     rows: list[Any]
     """Rows of the classes of its kind."""
+    unused: int = 0
+    """Rows in its file that another version of the suite made, which cannot be used."""
 
     @property
     def name(self) -> str:
@@ -205,9 +211,10 @@ def load_results(folder: Path, types: RowTypes) -> Results:
         The rows whose key is in the description, in its order and with the labels it gives them.
     """
     description = load_description(folder)
-    rows = {row.key: row for row in load_rows(folder / ROWS_FILE, types)}
+    found, unused = _read_rows(folder / ROWS_FILE, types)
+    rows = {row.key: row for row in found}
     own = [replace(rows[key], label=label) for key, label in description.labels.items() if key in rows]
-    return Results(folder, description, own)
+    return Results(folder, description, own, unused)
 
 
 def append_row(path: Path, row: Row) -> None:
@@ -248,8 +255,16 @@ def load_rows(path: Path, types: RowTypes) -> list[Row]:
     -------
     list of Row
     """
+    rows, unused = _read_rows(path, types)
+    if unused:
+        logger.warning("%s: %d rows were made by another version and are not used", path, unused)
+    return rows
+
+
+def _read_rows(path: Path, types: RowTypes) -> tuple[list[Row], int]:
+    """Return the latest row of every key, and how many lines do not fit the classes."""
     if not path.is_file():
-        return []
+        return [], 0
     rows: dict[str, Row] = {}
     foreign = 0
     for line in path.read_bytes().split(b"\n"):
@@ -265,6 +280,4 @@ def load_rows(path: Path, types: RowTypes) -> list[Row]:
             foreign += 1
             continue
         rows[row.key] = row
-    if foreign:
-        logger.warning("%s: %d rows were made by another version and are not used", path, foreign)
-    return list(rows.values())
+    return list(rows.values()), foreign

@@ -16,7 +16,7 @@ from pydantic import PositiveInt, ValidationError
 
 from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.core.plugins import load_plugins
-from cbe_bench.data.dataset import Build, Dataset
+from cbe_bench.data.dataset import Build, Dataset, Extent, dense_extent
 from cbe_bench.data.embeddings.datasets import EmbeddingSet
 from cbe_bench.data.images.datasets import ImageSet, VladSet, build_vlad
 from cbe_bench.data.sources.fetched import FetchedSet
@@ -59,6 +59,10 @@ class SyntheticSet(Dataset):
     def source(self) -> str:
         """It needs no file."""
         return "generated as it is read"
+
+    def extent(self, rows: int | None) -> Extent:
+        """Return how large its file will be."""
+        return dense_extent(rows or self.rows, self.dims)
 
     def build(self, build: Build) -> None:
         """Write the rows that would otherwise be generated as they are read."""

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, PositiveInt
 
+from cbe_bench.core.environment import human_bytes
 from cbe_bench.core.errors import InputError
-from cbe_bench.core.progress import Progress
+from cbe_bench.core.progress import Progress, duration
 
 Say = Callable[[str], None]
 """Prints a line for the user."""
@@ -32,6 +33,36 @@ class Build:
     seed: int = 0
     given: str | None = None
     """A path or address of the archive it is made from, given by the user."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How large a file that is to be built will be, and how long building it is likely to take."""
+
+    rows: int
+    n_features: int
+    n_bytes: int | None = None
+    """None where it depends on the content, as that of sparse rows does."""
+    seconds: float | None = None
+    """On the cores there are, from known rates; None where no rate is known."""
+
+    def __str__(self) -> str:
+        size = "sparse" if self.n_bytes is None else human_bytes(self.n_bytes)
+        time = "" if self.seconds is None else f", about {duration(self.seconds)}"
+        return f"{self.rows:,} rows x {self.n_features:,} dimensions, {size}{time}"
+
+
+def dense_extent(rows: int, n_features: int, seconds: float | None = None) -> Extent:
+    """Return the extent of a file of rows of float32.
+
+    Parameters
+    ----------
+    rows, n_features : int
+        The shape.
+    seconds : float or None
+        How long building it is likely to take.
+    """
+    return Extent(rows, n_features, 4 * rows * n_features, seconds)
 
 
 class Dataset(BaseModel):
@@ -71,6 +102,10 @@ class Dataset(BaseModel):
     def derived(self) -> "Iterable[Dataset]":
         """Return the data sets that are made from this one."""
         return ()
+
+    def extent(self, rows: int | None) -> Extent | None:
+        """Return how large its file will be with this many rows, all if None; None where it has no features."""
+        return None
 
     @abstractmethod
     def build(self, build: Build) -> None:

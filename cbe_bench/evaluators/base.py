@@ -6,6 +6,7 @@ how cells are listed and evaluated. The runner, the command line, the page and t
 """
 
 import importlib
+import logging
 import math
 import pkgutil
 from abc import ABC, abstractmethod
@@ -33,6 +34,8 @@ from cbe_bench.core.results import (
 )
 from cbe_bench.core.runner import Cell, Metrics
 from cbe_bench.data.features import Features
+
+logger = logging.getLogger(__name__)
 
 ENTRY_POINTS = "cbe_bench.experiments"
 _KINDS: dict[str, type["Experiment"]] = {}
@@ -221,10 +224,15 @@ def load_experiment(folder: Path) -> Results:
 
 
 def load_experiments(folder: Path) -> list[Results]:
-    """Read all experiments of a folder of results, by name."""
+    """Read all experiments of a folder of results, by name; rows that cannot be used are counted in one warning."""
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder")
-    return [load_experiment(path.parent) for path in sorted(folder.glob(f"*/{DESCRIPTION_FILE}"))]
+    found = [load_experiment(path.parent) for path in sorted(folder.glob(f"*/{DESCRIPTION_FILE}"))]
+    if old := [one for one in found if one.unused]:
+        of = f"{len(old)} experiments" if len(old) > 1 else old[0].name
+        rows = sum(one.unused for one in old)
+        logger.warning("%s: %d rows of %s were made by another version and are not used", folder, rows, of)
+    return found
 
 
 def all_claims() -> list[Claim]:

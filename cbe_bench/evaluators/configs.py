@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from cbe_bench.core.config import SCALES, BaseConfig, Positive, Seed, Strict
+from cbe_bench.core.config import SCALES, BaseConfig, Positive, Scale, Seed, Strict
 from cbe_bench.core.config import load_config as load
 from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.data.splits import PROTOCOLS
@@ -38,7 +38,7 @@ class DataConfig(Strict):
     """Use a synthetic surrogate of the same shape where the file is absent."""
     own: bool = False
     """Whether it is a user's own file, asked for by name."""
-    build_at: tuple[Literal["smoke", "quick", "paper"], ...] = ("paper",)
+    build_at: tuple[Scale, ...] = ("paper",)
     """The scales at which the whole suite builds the file where it is absent, if it is one it knows how to build."""
 
 

@@ -44,7 +44,7 @@ class Step:
         return f"{self.needs} is absent{hint(self.needs)}" if self.needs and not self.needs.exists() else ""
 
 
-def suite(configs: Sequence[Path], scale: str, out: Path) -> list[Step]:
+def suite(configs: Sequence[Path], scale: str, out: Path, *, whole: bool = True) -> list[Step]:
     """List the steps for some configurations at a scale; a bad configuration raises before anything runs.
 
     Parameters
@@ -55,6 +55,8 @@ def suite(configs: Sequence[Path], scale: str, out: Path) -> list[Step]:
         One of `SCALES`.
     out : Path
         The folder of all results.
+    whole : bool
+        Leave out those that are not part of the suite at this scale.
 
     Returns
     -------
@@ -66,7 +68,8 @@ def suite(configs: Sequence[Path], scale: str, out: Path) -> list[Step]:
     InputError
         For a bad configuration.
     """
-    settings = {path: load_config(path, scale) for path in configs}
+    loaded = {path: load_config(path, scale) for path in configs}
+    settings = {path: config for path, config in loaded.items() if scale in config.in_suite or not whole}
     ordered = sorted(settings, key=lambda path: (settings[path].order, path.stem))
     return [
         *_data_steps([settings[path] for path in ordered], scale),

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from cbe_bench import __version__
 from cbe_bench.core.cache import whole_file
+from cbe_bench.core.environment import human_bytes
 from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.core.locks import exclusive
 from cbe_bench.core.resources import Resources
@@ -39,8 +40,8 @@ _JOB = "job.json"
 """What was asked for, in the folder of what is done so far."""
 RowsDone = Callable[[int, int, int], None]
 """Takes how many rows are done, how many there are, and how many were done by an earlier call."""
-Foreseen = Callable[[float, int], None]
-"""Takes the seconds that the rest of the rows will take, and the bytes of all codes; called once, soon."""
+Foreseen = Callable[[float], None]
+"""Takes the seconds that the rest of the rows will take; called once, soon."""
 _BLOCKS_TIMED = 3
 """Blocks, after the first, that the time of the others is judged by."""
 
@@ -72,7 +73,7 @@ def encode_file(
     run: Run = run_here,
     message: Callable[[str], None] = lambda text: None,
     rows_done: RowsDone = lambda done, total, before: None,
-    foreseen: Foreseen = lambda seconds, n_bytes: None,
+    foreseen: Foreseen = lambda seconds: None,
 ) -> EncodeSummary:
     """Encode the rows of a feature file to a file of codes, in constant memory; the same call resumes.
 
@@ -95,7 +96,7 @@ def encode_file(
     run : callable
         Where blocks are encoded: `run_here`, or a Dask cluster.
     message, rows_done, foreseen : callables
-        Take a line for the user, how far it is, and how long and how large it will be.
+        Take a line for the user, how far it is, and how long the rest will take.
 
     Returns
     -------
@@ -114,7 +115,9 @@ def encode_file(
     if not folder.exists():
         _check_output(out, overwrite)
     with threads(resources.threads), open_features(path, part=dataset) as features:
-        options.encoder().check_params(features.n_features)
+        encoder = options.encoder()
+        encoder.check_params(features.n_features)
+        message(_extent(features, encoder.bits(features.n_features)))
         known_ids = open_ids(ids, features.n_rows)
         try:
             with exclusive(folder, message):
@@ -130,6 +133,12 @@ def encode_file(
                 shutil.rmtree(folder, ignore_errors=True)
             raise
     return summary
+
+
+def _extent(features: Features, n_bits: int) -> str:
+    """Say how much there is to read and to write."""
+    rows = f"{features.n_rows:,} rows x {features.n_features:,} dimensions, {human_bytes(features.stamp()[0])}"
+    return f"encoding {rows}, to {n_bits:,} bits each: {human_bytes(features.n_rows * code_bytes(n_bits))} of codes"
 
 
 def _check_output(out: Path, overwrite: bool) -> None:
@@ -220,8 +229,7 @@ class _Partial:
                         first, start = total, time.perf_counter()
                     elif place == _BLOCKS_TIMED:
                         speed = (total - first) / (time.perf_counter() - start)
-                        n_bytes = self._features.n_rows * code_bytes(task.encoder.n_bits_)
-                        foreseen((self._features.n_rows - total) / speed, n_bytes)
+                        foreseen((self._features.n_rows - total) / speed)
                 _wait(pending)
         n_codes = sum(done.values())
         if not n_codes:

@@ -32,6 +32,10 @@ def invoke(*args, code=0):
     return result
 
 
+def as_json(*args):
+    return json.loads(invoke(*args, "--format", "json").stdout)
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     """A folder with two small experiments that were really run."""
@@ -82,13 +86,13 @@ def test_claims_are_shown_and_nothing_is_written(results):
     before = sorted(path.name for path in results.rglob("*"))
     shown = invoke("claims", results)
     assert all(claim.id in shown.stdout for claim in all_claims())
-    found = json.loads(invoke("claims", results, "--json").stdout)
+    found = as_json("claims", results)
     assert [one["claim"] for one in found] == [one.claim for one in judge(load_experiments(results))]
     assert sorted(path.name for path in results.rglob("*")) == before
 
 
 def test_strict_fails_on_a_changed_verdict(results, tmp_path):
-    verdicts = json.loads(invoke("claims", results, "--json").stdout)
+    verdicts = as_json("claims", results)
     file = tmp_path / "claims.json"
     file.write_text(json.dumps(verdicts))
     assert "stand" in invoke("claims", results, "--strict", "--against", file).stderr
@@ -102,10 +106,10 @@ def test_strict_fails_on_a_changed_verdict(results, tmp_path):
 def test_compare_finds_no_change_with_itself_and_one_that_was_made(results, tmp_path):
     other = tmp_path / "other"
     shutil.copytree(results, other)
-    same = json.loads(invoke("compare", results, other, "--json").stdout)
+    same = as_json("compare", results, other)
     assert same["changed"] == same["only_first"] == same["only_second"] == []
     assert same["compared"] == 8, "raw times are not compared unless that is asked for"
-    assert json.loads(invoke("compare", results, other, "--metric", "us per", "--json").stdout)["compared"] == 6
+    assert as_json("compare", results, other, "--metric", "us per")["compared"] == 6
     rows_file = other / "flickr" / "rows.jsonl"
     rows = [json.loads(line) for line in rows_file.read_text().splitlines()]
     for row in rows:
@@ -113,7 +117,7 @@ def test_compare_finds_no_change_with_itself_and_one_that_was_made(results, tmp_
             row["recall"] = [0.0] * len(row["recall"])
     rows_file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     shutil.rmtree(other / "time")
-    found = json.loads(invoke("compare", results, other, "--metric", "all", "--json").stdout)
+    found = as_json("compare", results, other, "--metric", "all")
     invoke("compare", results, other, "--fail-on-change", code=1)
     assert {one["experiment"] for one in found["changed"]} == {"flickr"}
     assert all("lsh" in one["subject"] and "recall" in one["metric"] for one in found["changed"])
@@ -130,7 +134,7 @@ def test_one_claim_is_told_whole_and_formats_agree(results):
     failing = replace(a_verdict(NOT_REPRODUCED), evidence=(decided,), least=1.0)
     assert evidence_table(failing).to_dict("records") == [{"compared": "cbe-rand - lsh", "64": "0.5 *"}]
     table = pd.read_csv(io.StringIO(invoke("claims", results, "--format", "csv").stdout))
-    assert list(table["claim"]) == [one["claim"] for one in json.loads(invoke("claims", results, "--json").stdout)]
+    assert list(table["claim"]) == [one["claim"] for one in as_json("claims", results)]
     assert invoke("claims", results, "--format", "md").stdout.startswith("| claim |")
     assert len(invoke("claims", results).stdout.splitlines()) < len(all_claims()) + 10, "one screen"
 
@@ -141,7 +145,7 @@ def test_a_result_is_shown_by_name_in_every_format(results, monkeypatch, tmp_pat
     monkeypatch.chdir(tmp_path)
     shown = invoke("show", "flickr")
     assert "k=32" in shown.stdout and "lsh" in shown.stdout and "made by" in shown.stderr
-    rows = json.loads(invoke("show", "flickr", "--json").stdout)
+    rows = as_json("show", "flickr")
     assert len(rows) == 8
     table = pd.read_csv(io.StringIO(invoke("show", "flickr", "--format", "csv").stdout))
     mean = np.mean([row["recall"][-1] for row in rows if (row["encoder"], row["n_bits"]) == ("lsh", 32)])

@@ -72,6 +72,13 @@ def test_steps_come_in_the_order_of_their_configurations(place):
     assert steps[-1].arguments == ("report", "results/quick")
 
 
+def test_experiments_outside_the_suite_at_a_scale_run_where_asked_for(place):
+    paths = [write_config(place / "configs", "large", in_suite=["paper"]), write_config(place / "configs", "small")]
+    names = {scale: [step.name for step in suite(paths, scale, Path("results"))] for scale in ("quick", "paper")}
+    assert names == {"quick": ["small", "report"], "paper": ["large", "small", "report"]}
+    assert [step.name for step in suite(paths[:1], "quick", Path("results"), whole=False)] == ["large", "report"]
+
+
 def test_configurations_of_the_suite_have_a_place_and_a_section():
     sections = {one["anchor"] for one in yaml.safe_load((PAGE / "sections.yaml").read_text())}
     paths = sorted((Path(__file__).parents[2] / "configs").glob("*.yaml"))

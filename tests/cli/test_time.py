@@ -88,7 +88,7 @@ def test_a_failing_method_is_a_row_and_what_was_skipped_is_judged_again(tmp_path
 
 
 def test_json_goes_to_standard_output(tmp_path):
-    result = run("--dims", "64", "--methods", "cbe-rand", "--json", "--out", tmp_path)
+    result = run("--dims", "64", "--methods", "cbe-rand", "--format", "json", "--out", tmp_path)
     (row,) = json.loads(result.stdout)
     assert (row["encoder"], row["n_features"], row["n_bits"]) == ("cbe-rand", 64, 64)
 

@@ -165,7 +165,7 @@ def test_a_kind_from_outside_works_on_the_command_line(plugin, tmp_path):
     out = tmp_path / "out"
     assert "coin 0.25: heads 0.2" in invoke("run", plugin, "--scale", "quick", "--out", out)
     assert "resuming: 2 of 2 cells done" in invoke("run", plugin, "--scale", "quick", "--out", out)
-    verdicts = json.loads(invoke("claims", out / "quick", "--json"))
+    verdicts = json.loads(invoke("claims", out / "quick", "--format", "json"))
     assert [one["outcome"] for one in verdicts if one["claim"] == "C-mean"] == ["reproduced"]
     invoke("report", out / "quick")
     assert "Heads of every coin." in (out / "quick" / "index.html").read_text()

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import PositiveInt
 
 from cbe_bench.core.errors import InputError
-from cbe_bench.data.dataset import Build, choose_rows
+from cbe_bench.data.dataset import Build, Extent, choose_rows, dense_extent
 from cbe_bench.data.features import Matrix
 from cbe_bench.data.formats.npy import read_header
 from cbe_bench.data.sources.archives import Members
@@ -62,6 +62,10 @@ class EmbeddingSet(FetchedSet):
     def size(self) -> str:
         """The dimensions of a row."""
         return f"d = {self.dims:,}"
+
+    def extent(self, rows: int | None) -> Extent:
+        """Return how large its file will be."""
+        return dense_extent(rows or self.rows, self.dims)
 
     def build(self, build: Build) -> None:
         """Fetch the vectors and write them to one file."""

@@ -6,8 +6,9 @@ from typing import Any
 
 from pydantic import PositiveInt
 
-from cbe_bench.data.dataset import Build, Dataset
-from cbe_bench.data.images.dense_sift import DESCRIPTOR
+from cbe_bench.core.resources import available_cores
+from cbe_bench.data.dataset import Build, Dataset, Extent, dense_extent
+from cbe_bench.data.images.dense_sift import DESCRIPTOR, count_descriptors
 from cbe_bench.data.images.parsers import LabelledImages, cifar10_batch_md5
 from cbe_bench.data.images.readers import SIDE, StoredImages, store_images
 from cbe_bench.data.sources.archives import Members
@@ -15,6 +16,16 @@ from cbe_bench.data.sources.fetched import RawSet
 
 DENSE_SIDE = 128
 """Pixels along each side of images that are described densely: 2,195 descriptors instead of 371."""
+
+
+_RATED_WORDS = 200
+"""Visual words that the rates below are for, with images of `SIDE` pixels."""
+_IMAGE_S = 0.002
+"""Seconds of a core for the features of an image, reading and writing included, as the reference run took."""
+_SIFT_PART = 0.4
+"""The part of it that its descriptors take, see results/reference/speed/vlad.csv; the rest grows with the words."""
+_WORDS_S = 15.0
+"""Seconds of a core to learn the words; the time grows with descriptors and words, and descriptors with words."""
 
 
 class ImageSet(RawSet):
@@ -84,9 +95,29 @@ class VladSet(Dataset):
         """The dimensions of a row."""
         return f"d = {DESCRIPTOR * self.n_words:,}"
 
+    def extent(self, rows: int | None) -> Extent:
+        """Return how large its file will be."""
+        return vlad_extent(rows or self.rows, self.n_words, self.side)
+
     def build(self, build: Build) -> None:
         """Fetch the images where they are not here, and compute their features."""
         build_vlad(StoredImages(self.images.stored(build), self.side), self.n_words, build)
+
+
+def vlad_extent(n_images: int, n_words: int, side: int = SIDE) -> Extent:
+    """Return how large a file of VLAD features will be, and how long it will take: learning the words, then the images.
+
+    Parameters
+    ----------
+    n_images, n_words : int
+        Images that are described, and visual words.
+    side : int
+        Pixels along each side of an image.
+    """
+    descriptors, words = count_descriptors(side) / count_descriptors(SIDE), n_words / _RATED_WORDS
+    image = _IMAGE_S * descriptors * (_SIFT_PART + (1 - _SIFT_PART) * words)
+    seconds = (_WORDS_S * words**2 + image * n_images) / available_cores()
+    return dense_extent(n_images, DESCRIPTOR * n_words, seconds)
 
 
 def build_vlad(images: Any, n_words: int, build: Build) -> None:

@@ -67,6 +67,11 @@ def dense_sift(images: Images) -> NDArray[np.float32]:
     return out
 
 
+def count_descriptors(side: int) -> int:
+    """Return how many descriptors a square image of this side has."""
+    return sum(len(range(0, side - _CELLS * cell + 1, _STEP)) ** 2 for cell in _CELL_SIZES if _CELLS * cell <= side)
+
+
 def _grid(size: int, cell: int) -> _Grid:
     """Lay descriptors with cells of this size over an axis of the image."""
     offsets = np.arange(0, size - _CELLS * cell + 1, _STEP)

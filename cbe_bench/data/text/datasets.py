@@ -5,7 +5,7 @@ from pkgutil import resolve_name
 
 from pydantic import PositiveInt
 
-from cbe_bench.data.dataset import Build, Dataset
+from cbe_bench.data.dataset import Build, Dataset, Extent
 from cbe_bench.data.sources.archives import Members
 from cbe_bench.data.sources.fetched import RawSet
 from cbe_bench.data.text.corpora import LabelledTexts, StoredTexts, store_texts
@@ -64,6 +64,10 @@ class TfidfSet(Dataset):
     def size(self) -> str:
         """The dimensions of a row."""
         return f"d = {self.dims:,}"
+
+    def extent(self, rows: int | None) -> Extent:
+        """Return how large its file will be."""
+        return Extent(rows or self.rows, self.dims)
 
     def build(self, build: Build) -> None:
         """Fetch the texts where they are not here, and compute their features."""

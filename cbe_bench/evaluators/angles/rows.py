@@ -4,7 +4,7 @@ Tables of a row are tuples of tuples: one line for each angle, one column for ea
 """
 
 import math
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sized
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -50,6 +50,13 @@ class SimulationRow(SimulationSpec, Row):
     n_beyond_theorem2: tuple[Counts, ...] = ()
     """Draws off by more than Theorem 2 allows."""
 
+    def check(self) -> None:
+        """Raise ValueError unless there is a value for each angle, and in tables for each code length."""
+        by_angle = (self.flatness, self.mean, self.n_beyond_2_sigma, self.n_beyond_3_sigma)
+        tables = (self.variance, self.kurtosis, self.n_beyond_theorem2)
+        _check_table("angles_rad", (*by_angle, *tables), len(self.angles_rad), when=self.ok)
+        _check_table("n_bits", [line for table in tables for line in table], len(self.n_bits), when=self.ok)
+
 
 @dataclass(frozen=True, kw_only=True)
 class ProductsSpec(Spec):
@@ -77,6 +84,12 @@ class ProductsRow(ProductsSpec, Row):
     n_above: tuple[Counts, ...] = ()
     n_beyond: tuple[Counts, ...] = ()
     """Products of either sign."""
+
+    def check(self) -> None:
+        """Raise ValueError unless there is a value for each vector and shift, and each threshold."""
+        tables = (self.n_above, self.n_beyond)
+        _check_table("shifts", tables, len(self.flatness) * len(self.shifts), when=self.ok)
+        _check_table("thresholds", [line for table in tables for line in table], len(self.thresholds), when=self.ok)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +123,17 @@ class FeaturesRow(FeaturesSpec, Row):
     angle_range_rad: tuple[float, float] = (math.nan, math.nan)
     fraction_with_hypothesis: Values = ()
     """Fraction of pairs that meet the hypothesis of the corollary to Theorem 2, for each code length."""
+
+    def check(self) -> None:
+        """Raise ValueError unless there is a value for each code length."""
+        values = (self.mean_error_over_pi, self.worst_error_over_pi, self.fraction_with_hypothesis)
+        _check_table("n_bits", values, len(self.n_bits), when=self.ok)
+
+
+def _check_table(of: str, lines: Iterable[Sized], length: int, *, when: bool) -> None:
+    """Raise ValueError unless all lines have a length."""
+    if when and any(len(line) != length for line in lines):
+        raise ValueError(f"not a value for each of {of}")
 
 
 def simulations(rows: Iterable[Row]) -> list[SimulationRow]:
