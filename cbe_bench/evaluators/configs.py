@@ -6,11 +6,12 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, PlainSerializer, ValidatorFunctionWrapHandler, WrapValidator, field_validator
 
 from cbe_bench.core.config import SCALES, BaseConfig, Positive, Scale, Seed, Strict
 from cbe_bench.core.config import load_config as load
 from cbe_bench.core.errors import InputError, did_you_mean
+from cbe_bench.core.remote import as_path, is_url
 from cbe_bench.data.splits import PROTOCOLS
 from cbe_bench.encoders import make_encoder
 from cbe_bench.encoders.registry import encoder_class, encoder_classes
@@ -21,13 +22,20 @@ _CHECKOUT = Path(__file__).parents[2] / "configs"
 _PACKAGED = Path(__file__).parents[1] / "configs"
 
 
+def _read_path(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    return as_path(value) if is_url(value) else read(value)
+
+
+FeatureFile = Annotated[Path, WrapValidator(_read_path), PlainSerializer(str, when_used="json")]
+
+
 class DataConfig(Strict):
     """Which features an experiment uses."""
 
     name: str
     """What they are called in tables and figures."""
-    file: Path | None = None
-    """The feature file, relative to the working directory."""
+    file: FeatureFile | None = None
+    """The feature file, relative to the working directory, or its URL."""
     dataset: str | None = None
     """Which HDF5 dataset, Parquet column or .npz array of the file, where it holds several."""
     dim: Positive

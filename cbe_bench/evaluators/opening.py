@@ -2,6 +2,7 @@
 
 from cbe_bench.core.config import BaseConfig
 from cbe_bench.core.errors import InputError
+from cbe_bench.core.remote import is_url
 from cbe_bench.data.catalogue import hint
 from cbe_bench.data.features import Features
 from cbe_bench.data.formats import open_features
@@ -16,11 +17,13 @@ def open_data(config: BaseConfig) -> tuple[Features | None, str]:
         return None, ""
     data = config.data
     if data.file is not None and data.file.exists():
+        by_url = f"reading {data.file} over the network" if is_url(data.file) else ""
         features = open_features(data.file, data.name, data.dataset)
         if features.n_features != data.dim:
             features.close()
             raise InputError(f"{data.file}: has {features.n_features:,} dimensions; data.dim says {data.dim:,}")
-        return _less_zeros(features) if data.own else (features, "")
+        features, skipped = _less_zeros(features) if data.own else (features, "")
+        return features, "; ".join(filter(None, (by_url, skipped)))
     if data.file is not None and not data.synthetic:
         raise InputError(f"{data.file}: no such file{hint(data.file)}")
     message = f"{data.file} is absent: using a synthetic surrogate of the same shape" if data.file is not None else ""

@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 
 from cbe_bench.core.cache import whole_file
 from cbe_bench.core.errors import InputError
+from cbe_bench.core.remote import local_path
 from cbe_bench.data.formats.checks import check_regular_file, readable
 from cbe_bench.data.formats.hdf5_access import (
     CheckedDataset,
@@ -156,7 +157,7 @@ class CodeFile:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path = local_path(path, "codes")
         check_regular_file(self.path)
         self._file: Any = open_file(self.path)
         try:

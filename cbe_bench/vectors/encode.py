@@ -22,6 +22,7 @@ from cbe_bench.core.cache import whole_file
 from cbe_bench.core.environment import human_bytes
 from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.core.locks import exclusive
+from cbe_bench.core.remote import as_path, local_path
 from cbe_bench.core.resources import Resources
 from cbe_bench.data.features import Features
 from cbe_bench.data.formats import open_features
@@ -107,7 +108,7 @@ def encode_file(
     InputError
         If the file, or a row of it, cannot be encoded; nothing is written then.
     """
-    path, out, resources = Path(path), Path(out), resources or Resources()
+    path, out, resources = as_path(path), local_path(out, "codes"), resources or Resources()
     options = EncodeOptions(method, n_bits, metric, center, n_train, seed, dict(params or {}))
     if metric not in METRICS:
         raise InputError(f"metric {metric!r}: {did_you_mean(metric, METRICS)}")
@@ -212,7 +213,7 @@ class _Partial:
         if done:
             message(f"resuming: {before:,} of {self._features.n_rows:,} rows done")
         if left:
-            source = str(Path(self._features.source).absolute())
+            source = str(as_path(self._features.source).absolute())
             task = EncodeTask(source, self._dataset, self._options.metric, self._encoder(message))
             task.encoder.set_resources(resources)
             with ThreadPoolExecutor(1, thread_name_prefix="cbe-bench-write") as writer:
@@ -265,7 +266,7 @@ class _Partial:
                 yield block.codes, block.rows
 
         provenance = {
-            "source": Path(self._features.source).name,
+            "source": as_path(self._features.source).name,
             "dataset": self._dataset,
             "n_rows": self._features.n_rows,
             "skipped_rows": summary.skipped,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cbe_bench.core.errors import InputError, did_you_mean
+from cbe_bench.core.remote import RemotePath
 from cbe_bench.core.resources import Resources
 from cbe_bench.data.features import Features, Matrix
 from cbe_bench.encoders import Encoder
@@ -155,7 +156,7 @@ class CodeIndex:
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return distances and positions of the k nearest candidates by exact distances."""
         part = self.file.provenance.get("dataset")
-        opened = open_alike(rerank, part) if isinstance(rerank, str | Path) else None
+        opened = open_alike(rerank, part) if isinstance(rerank, str | Path | RemotePath) else None
         source = _Vectors(opened or rerank, self.file)
         distances, nearest = np.empty((len(queries), k)), np.empty((len(queries), k), np.int64)
         at_once = max(1, _RERANKED_BYTES // (4 * self.file.n_features * rows.shape[1]))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.errors import InputError
+from cbe_bench.core.remote import RemotePath
 from cbe_bench.data.features import Features, Matrix
 from cbe_bench.data.formats import open_features
 from cbe_bench.kernels.linalg.norms import row_norms
@@ -57,12 +58,12 @@ def prepare(block: Matrix, rows: NDArray[np.int64], metric: str, source: str) ->
     return Prepared(block[kept], rows[kept], int(len(block) - kept.sum()))
 
 
-def open_alike(path: str | Path, part: str | None) -> Features:
+def open_alike(path: str | Path | RemotePath, part: str | None) -> Features:
     """Open vectors like those of another file: in the matrix of the same name, where they hold one so called.
 
     Parameters
     ----------
-    path : str or Path
+    path : str, Path or RemotePath
         A feature file.
     part : str or None
         The matrix that the other vectors are in, if one was chosen.
