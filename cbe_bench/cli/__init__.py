@@ -74,7 +74,7 @@ def main() -> None:
     The paper's figures on real features of its size, in minutes:
       cbe-bench data make cifar10-vlad25600
       cbe-bench run cifar10
-    Your own vectors (.h5 .npy .fvecs .bvecs .fbin .parquet .csv .npz):
+    Your own vectors (.h5 .npy .npz .fvecs .bvecs .fbin .parquet .zarr .csv):
       cbe-bench recommend mine.npy
       cbe-bench encode mine.npy -o codes.cbe.h5 --method cbe-opt --bits 1024
       cbe-bench search codes.cbe.h5 queries.npy -k 10 -o found.npy

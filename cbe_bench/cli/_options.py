@@ -87,22 +87,24 @@ def cluster_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return workers(address(function))
 
 
-RESULT_FOLDERS = tuple(Path("results") / name for name in ("quick", "paper", "smoke", "reference/quick"))
+REFERENCE = Path("results/reference/paper")
+"""The results that come with the suite."""
+RESULT_FOLDERS = (*(Path("results") / scale for scale in ("paper", "quick", "smoke")), REFERENCE)
 """Where the results of an experiment are looked for by its name."""
 folder_argument = click.argument("folder", required=False, type=click.Path(path_type=Path))
 
 
 def results_folder(chosen: Path | None) -> Path:
-    """Return the folder of results that is meant: results/quick where none is, or else the one in the repository."""
-    own, committed = Path("results/quick"), Path("results/reference/quick")
-    if chosen is not None or own.is_dir():
-        return chosen or own
-    if committed.is_dir():
-        say(f"{own} is not here: these are the results of {committed}")
-        return committed
+    """Return the folder of results that is meant: of one's own the largest scale, or else those of the suite."""
+    own = [folder for folder in RESULT_FOLDERS[:2] if folder.is_dir()]
+    if chosen is not None or own:
+        return chosen or own[0]
+    if REFERENCE.is_dir():
+        say(f"no results here yet: these are those of {REFERENCE}")
+        return REFERENCE
     others = [str(folder) for folder in RESULT_FOLDERS if folder.is_dir()]
-    hint = f"name the folder: {', '.join(others)}" if others else "`cbe-bench reproduce` makes it"
-    raise InputError(f"{own}: no such folder; {hint}")
+    hint = f"name the folder: {', '.join(others)}" if others else "`cbe-bench reproduce` makes them"
+    raise InputError(f"{RESULT_FOLDERS[1]}: no such folder; {hint}")
 
 
 @contextmanager
@@ -117,6 +119,9 @@ def stoppable(message: Callable[[str], None]) -> Iterator[None]:
 
 def make_folder(path: Path) -> None:
     """Make a folder that can be written to, or raise InputError, before anything is computed for it."""
+    file = next((place for place in (path, *path.parents) if place.exists() and not place.is_dir()), None)
+    if file is not None:
+        raise InputError(f"{path}: results cannot be written there: {file} is a file, not a folder")
     try:
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):

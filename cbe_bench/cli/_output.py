@@ -172,32 +172,35 @@ def show_table(grid: "Grid", title: str = "", keys: int = 1) -> None:
     out = console()
     lines = [grid.columns, *([cell.plain for cell in line] for line in grid.lines)]
     texts = [list(column) for column in zip(*lines, strict=True)]
+    numbers = [is_number for _, is_number in grid.headings]
     if _is_terminal():
-        texts = _shortened(texts, keys, out.width)
+        texts = _shortened(texts, [j >= keys and not is_number for j, is_number in enumerate(numbers)], out.width)
     if title:
         out.print(title, style="bold", markup=False, no_wrap=False)
-    numbers = [is_number for _, is_number in grid.headings]
     for part in _parts([max(map(len, column)) for column in texts], keys, line_width()):
         for i, line in enumerate(zip(*(_aligned(texts[j], numbers[j]) for j in part), strict=True)):
             out.print("  ".join(line).rstrip(), style="dim" if i == 0 else "", markup=False)
         out.print()
 
 
-def _shortened(texts: list[list[str]], keys: int, most: int) -> list[list[str]]:
-    """Cut long texts, as many characters from the longest columns as it takes, so that all fit; names are left whole.
+def _shortened(texts: list[list[str]], may_be_cut: list[bool], most: int) -> list[list[str]]:
+    """Cut long texts, as many characters from the longest columns as it takes, so that all fit.
 
     Parameters
     ----------
     texts : list of list of str
         The columns.
-    keys : int
-        How many of the first of them are names.
+    may_be_cut : list of bool
+        Which of them: neither names nor numbers.
     most : int
         The characters of a line.
     """
     widths = [max(map(len, column)) for column in texts]
-    while sum(widths) + 2 * (len(widths) - 1) > most and max(widths[keys:], default=0) > _SHORTEST:
-        widths[widths.index(max(widths[keys:]), keys)] -= 1
+    while sum(widths) + 2 * (len(widths) - 1) > most:
+        longest = max((j for j, free in enumerate(may_be_cut) if free), key=widths.__getitem__, default=None)
+        if longest is None or widths[longest] <= _SHORTEST:
+            break
+        widths[longest] -= 1
     return [[elided(text, size) for text in column] for column, size in zip(texts, widths, strict=True)]
 
 

@@ -13,11 +13,8 @@ from rich.progress import Progress as Bars
 
 from cbe_bench.cli._output import verbosity
 from cbe_bench.core.environment import human_bytes, peak_memory
-from cbe_bench.core.progress import duration
+from cbe_bench.core.progress import LONG_S, duration
 from cbe_bench.core.results import FAILED, OK, SKIPPED, TIMEOUT, Row
-
-LONG_S = 10.0
-"""Before steps that are likely to take longer, a line says how long."""
 
 
 class Progress:
@@ -54,7 +51,7 @@ class Progress:
 
     def stop(self) -> None:
         """Take the bars away."""
-        if self._overall is not None:
+        if self._step is not None:
             self._bars.stop()
             for task in self._bars.task_ids:
                 self._bars.remove_task(task)
@@ -66,7 +63,7 @@ class Progress:
             self._console.print(text, markup=False)
 
     def begin(self, n_cells: int, seconds: float, memory_bytes: int = 0) -> None:
-        """Show the bars for this many cells; a line says how long and how large they are, where that is much."""
+        """Show a bar for a cell, and one for all of several; a line says how long and how large they are, if much."""
         self._cells, self._ended = n_cells, 0
         self._estimate_left, self._estimate_done = seconds, 0.0
         self._started = time.perf_counter()
@@ -76,7 +73,7 @@ class Progress:
             self.message(f"{n_cells} cells to run: about {duration(seconds)}{memory}")
         if self._live and n_cells:
             self._bars.start()
-            self._overall = self._bars.add_task("all cells", total=1.0, note="")
+            self._overall = self._bars.add_task("all cells", total=1.0, note="") if n_cells > 1 else None
             self._step = self._bars.add_task("", total=1.0, note="")
 
     def step(self, what: str, seconds: float) -> None:
@@ -88,14 +85,18 @@ class Progress:
 
     def advance(self, fraction: float) -> None:
         """Move the bars."""
-        if self._step is None or self._overall is None:
+        if self._step is None:
             return
         self._bars.update(self._step, completed=fraction)
         passed = self._estimate_done + fraction * self._estimate_step
         total = max(self._estimate_done + self._estimate_left, passed, 1e-9)
         elapsed = time.perf_counter() - self._started
-        left = f", about {duration(elapsed * (total - passed) / passed)} left" if passed > 0.02 * total else ""
-        self._bars.update(self._overall, completed=passed / total, note=f"{self._ended} of {self._cells}{left}")
+        left = f"about {duration(elapsed * (total - passed) / passed)} left" if passed > 0.02 * total else ""
+        if self._overall is None:
+            self._bars.update(self._step, note=left)
+            return
+        ended = f"{self._ended} of {self._cells}" + (f", {left}" if left else "")
+        self._bars.update(self._overall, completed=passed / total, note=ended)
 
     def end(self, line: str, notes: Sequence[str] = ()) -> None:
         """Print a line for a cell that has ended."""

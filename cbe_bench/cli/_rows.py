@@ -11,8 +11,7 @@ from rich.console import Console
 from rich.status import Status
 
 from cbe_bench.cli._output import verbosity
-from cbe_bench.cli._progress import LONG_S
-from cbe_bench.core.progress import duration
+from cbe_bench.core.progress import LONG_S, duration
 
 _SECONDS_BETWEEN_LINES = 10.0
 _SECONDS_BETWEEN_UPDATES = 0.2

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 def command(which: tuple[str, ...], form: str, strict: bool, against: Path | None) -> None:
     """Judge every claim of the paper by results.
 
-    FOLDER has the results; default: results/quick, or where that is absent those that came with the suite. An interval
-    decides: a claim is reproduced where it lies in the region that is claimed, not reproduced where it lies outside,
-    inconclusive where it straddles a bound. The quick scale says only which way values point. Each claim is judged by a
-    rule with its thresholds, once for each set of data it was measured on, real data first. Claims that are not tested
-    or do not fit the screen are listed by name: -v prints a line for each, and the ID of a claim its rule and all of
-    its evidence. Nothing is written.
+    FOLDER has the results; default: results/paper, results/quick, or where both are absent those that came with the
+    suite. An interval decides: a claim is reproduced where it lies in the region that is claimed, not reproduced
+    where it lies outside, inconclusive where it straddles a bound. The quick scale says only which way values
+    point. Each claim is judged by a rule with its thresholds, once for each set of data it was measured on, real
+    data first. Claims that are not tested or do not fit the screen are listed by name: -v prints a line for each,
+    and the ID of a claim its rule and all of its evidence. Nothing is written.
 
     \b
     Examples:

@@ -30,13 +30,16 @@ def command(first: Path, second: Path, metric: str | None, limit: int, fail_on_c
 
     \b
     Examples:
-      cbe-bench compare results/reference/quick results/quick
-      cbe-bench compare results/reference/quick results/quick --metric recall --fail-on-change
+      cbe-bench compare results/reference/paper results/paper
+      cbe-bench compare results/reference/paper results/paper --metric recall --fail-on-change
       cbe-bench compare results/quick/cifar10 results/quick/fashion --limit 50
     """
     from cbe_bench.reports.comparison import compare, comparison_json
 
-    found = compare(_load(first), _load(second), metric)
+    sides = _load(first), _load(second)
+    if metric not in (None, "all"):
+        _check_metric(metric, sides)
+    found = compare(*sides, metric)
     if form == JSON:
         click.echo(comparison_json(found))
     else:
@@ -55,6 +58,16 @@ def _load(folder: Path) -> "list[Results]":
     if not found:
         raise InputError(f"{folder}: holds no experiment, and no folder in it does")
     return found
+
+
+def _check_metric(metric: str, sides: "tuple[list[Results], list[Results]]") -> None:
+    """Raise InputError where no metric of either side has this in its name."""
+    from cbe_bench.core.errors import InputError
+    from cbe_bench.evaluators.base import experiment_class
+
+    known = {one.metric for side in sides for each in side for one in experiment_class(each.kind).measurements(each)}
+    if known and not any(metric in name for name in known):
+        raise InputError(f"--metric {metric}: no metric has this in its name; there are {'; '.join(sorted(known))}")
 
 
 def _table(found: "Comparison", limit: int) -> "pd.DataFrame":

@@ -145,12 +145,12 @@ def make(
     if (name == "vlad") != (images is not None):
         raise InputError("--images DIR goes with the name vlad: cbe-bench data make vlad --images DIR --out FILE")
     out = out or folder / (known[name].file if name in known else "vlad.h5")
+    make_folder(out.parent)
     with Progress() as progress, exclusive(out.parent, progress.message), stoppable(progress.message):
         if out.is_file() and not force:
             forget_note(out)
             progress.message(f"{out} is here; --force makes it again")
             return
-        make_folder(out.parent)
         own = None if images is None else FolderImages(images)
         extent = vlad_extent(rows or len(own.labels), words) if own else known[name].extent(rows)
         progress.message(f"building {out.name}{f': {extent}' if extent else ''}")
@@ -245,13 +245,18 @@ def convert(source: Path, target: Path, force: bool, part: str | None) -> None:
 
 
 def _convert(features: Any, target: Path, progress: "Progress") -> None:
+    from cbe_bench.core.environment import human_bytes
     from cbe_bench.data.formats.convert import convert as write
+    from cbe_bench.data.formats.registry import find_writer
 
+    find_writer(target)  # a suffix that cannot be written is reported before anything is said or made
     make_folder(target.parent)
+    shape = f"{features.n_rows:,} rows x {features.n_features:,} dimensions"
+    progress.message(f"writing {target}: {shape}, {human_bytes(4 * features.n_rows * features.n_features)} of float32")
     progress.begin(1, 1.0)
     progress.step(f"writing {target.name}", 1.0)
     lost = write(features, target, progress.advance)
     progress.stop()
     if lost:
         progress.message(f"{target.suffix} has no place for labels: they were not written")
-    progress.message(f"wrote {target}: {features.n_rows:,} rows x {features.n_features:,} dimensions")
+    progress.message(f"wrote {target}: {shape}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cbe_bench.cli._options import make_folder, out_option, scale_option, stoppable
-from cbe_bench.cli._output import emit, format_option, say
+from cbe_bench.cli._output import brief, emit, format_option, say
 
 if TYPE_CHECKING:
     from cbe_bench.cli._suite import SuiteProgress
@@ -43,16 +43,21 @@ def command(
     from cbe_bench.cli._suite import SuiteProgress
     from cbe_bench.core.locks import exclusive
     from cbe_bench.core.progress import duration
-    from cbe_bench.evaluators.suite import SECONDS_FILE, estimates, suite
+    from cbe_bench.evaluators.suite import SECONDS_FILE, UNKNOWN_S, estimates, suite, unknown_steps
 
     folder = out / scale
     steps = suite(_chosen(_configs(configs), only), scale, out, whole=not only)
-    seconds = estimates(steps, folder / SECONDS_FILE, Path("results/reference") / scale / SECONDS_FILE)
+    files = (folder / SECONDS_FILE, Path("results/reference") / scale / SECONDS_FILE)
+    seconds = estimates(steps, *files)
+    how_long = f"{len(steps)} steps: about {duration(sum(seconds.values()))} where nothing is done yet"
+    if unknown := unknown_steps(steps, *files):
+        how_long += f", at {duration(UNKNOWN_S)} for each of the {unknown} steps that were never timed"
     if dry_run:
+        say(how_long)
         _show_steps(steps, seconds, form)
         return
     make_folder(folder)
-    say(f"{len(steps)} steps: about {duration(sum(seconds.values()))} where nothing is done yet; results in {folder}")
+    say(f"{how_long}; results in {folder}")
     with (
         SuiteProgress(steps, seconds) as progress,
         exclusive(folder, progress.message) as handle,
@@ -93,13 +98,19 @@ def _show_steps(steps: "list[Step]", seconds: dict[str, float], form: str) -> No
     import pandas as pd
 
     from cbe_bench.core.progress import duration
+    from cbe_bench.evaluators.suite import lacking
 
     lines = [
-        {"step": step.name, "seconds": seconds[step.name], "lacks": step.missing(), "command": step.command}
+        {"step": step.name, "seconds": seconds[step.name], "lacks": lacking(step, steps), "command": step.command}
         for step in steps
     ]
-    emit(pd.DataFrame(lines), form)
-    say(f"{len(steps)} steps: about {duration(sum(seconds.values()))} where nothing is done yet")
+    frame = pd.DataFrame(lines)
+    people = frame.assign(seconds=[duration(value) for value in frame["seconds"]]).rename(columns={"seconds": "time"})
+    emit(frame, form, people=brief(people, 3))
+    if missing := sum(bool(lacks) for lacks in frame["lacks"]):
+        say(
+            f"{missing} of them lack their data and are left out: `cbe-bench data make NAME` builds it; -v has commands"
+        )
 
 
 def _run(step: "Step", folder: Path, handle: int, progress: "SuiteProgress") -> bool:

@@ -14,8 +14,8 @@ from cbe_bench.cli._output import format_option
 def command(result: Path, form: str) -> None:
     """Show the results of one experiment.
 
-    RESULT is its folder, or its name: it is then looked for in results/quick, results/paper, results/smoke and
-    results/reference/quick, in this order.
+    RESULT is its folder, or its name: it is then looked for in results/paper, results/quick, results/smoke and
+    results/reference/paper, in this order.
 
     \b
     Examples:

@@ -11,6 +11,10 @@ def no_progress(fraction: float) -> None:
     """Take the fraction and do nothing."""
 
 
+LONG_S = 10.0
+"""Before steps that are likely to take longer, a line says how long."""
+
+
 def duration(seconds: float) -> str:
     """Write a time as a person would."""
     if seconds < 90:

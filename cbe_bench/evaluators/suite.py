@@ -19,7 +19,7 @@ from cbe_bench.data.formats import open_features
 from cbe_bench.evaluators.configs import FeaturesConfig, load_config
 
 SECONDS_FILE = "reproduce.json"
-_UNKNOWN_S = 60.0
+UNKNOWN_S = 60.0
 """Seconds of a step that nothing is known of."""
 
 
@@ -32,6 +32,8 @@ class Step:
     """What follows `cbe-bench`."""
     needs: Path | None = None
     """A file without which it cannot run."""
+    makes: Path | None = None
+    """The file of data that it builds."""
     optional: bool = False
     """Whether the suite continues without it: images that cannot be had."""
 
@@ -43,6 +45,11 @@ class Step:
     def missing(self) -> str:
         """Say what the step lacks; an empty string where it can run."""
         return f"{self.needs} is absent{hint(self.needs)}" if self.needs and not self.needs.exists() else ""
+
+
+def lacking(step: Step, steps: Sequence[Step]) -> str:
+    """Return the file that a step lacks and that none of the steps builds; an empty string where there is none."""
+    return str(step.needs) if step.missing() and step.needs not in [one.makes for one in steps] else ""
 
 
 def suite(configs: Sequence[Path], scale: str, out: Path, *, whole: bool = True) -> list[Step]:
@@ -111,7 +118,7 @@ def _data_steps(settings: Sequence[BaseConfig], scale: str) -> Iterator[Step]:
                 "--force",
             )
             part = f", {wanted:,} of {count:,} rows" if some else ""
-            yield Step(f"data {file.stem}{part}", arguments, optional=True)
+            yield Step(f"data {file.stem}{part}", arguments, makes=file, optional=True)
 
 
 def _has_rows(file: Path, wanted: int) -> bool:
@@ -140,10 +147,21 @@ def estimates(steps: Sequence[Step], *files: Path) -> dict[str, float]:
     dict of str to float
         By the name of the step.
     """
+    known = _known_seconds(files)
+    return {step.name: known.get(step.name, UNKNOWN_S) for step in steps}
+
+
+def unknown_steps(steps: Sequence[Step], *files: Path) -> int:
+    """Count the steps that no file of earlier runs knows."""
+    known = _known_seconds(files)
+    return sum(step.name not in known for step in steps)
+
+
+def _known_seconds(files: Sequence[Path]) -> dict[str, float]:
     known: dict[str, float] = {}
     for file in reversed(files):
         known |= load_seconds(file)
-    return {step.name: known.get(step.name, _UNKNOWN_S) for step in steps}
+    return known
 
 
 def load_seconds(file: Path) -> dict[str, float]:

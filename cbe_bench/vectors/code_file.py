@@ -61,6 +61,7 @@ FORMAT, VERSION = "cbe-bench codes", 1
 _BLOCK_BYTES = 1 << 23
 """Bytes of codes that are read, and checked, at once."""
 _DIGEST_BYTES = 32
+_NO_CODES = "not a file of codes; `cbe-bench encode` writes them"
 
 
 def write_code_file(
@@ -159,6 +160,8 @@ class CodeFile:
     def __init__(self, path: str | Path) -> None:
         self.path = local_path(path, "codes")
         check_regular_file(self.path)
+        if not h5py.is_hdf5(self.path):
+            raise InputError(f"{self.path}: {_NO_CODES}")
         self._file: Any = open_file(self.path)
         try:
             with readable(self.path, "not a file of codes"):
@@ -171,7 +174,7 @@ class CodeFile:
     def _open(self) -> None:
         about = attributes(self._file)
         if about.get("format") != FORMAT:
-            raise InputError(f"{self.path}: not a file of codes; `cbe-bench encode` writes them")
+            raise InputError(f"{self.path}: {_NO_CODES}")
         if about.get("version") != VERSION:
             raise InputError(
                 f"{self.path}: version {about.get('version')!r:.20} of the format; this one reads {VERSION}"

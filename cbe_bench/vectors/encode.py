@@ -245,7 +245,7 @@ class _Partial:
         path = self._folder / "encoder.npz"
         if path.exists():
             return load_encoder(path)
-        message(f"training {self._options.method} on a sample of the rows")
+        message(f"fitting {self._options.method} on a sample of the rows")
         rows = sample(self._features, self._options.n_train, self._options.metric, self._options.seed)
         encoder = self._options.encoder().fit(rows.vectors)
         about = {"sampled_rows": len(rows.rows), "sample_sha256": hashlib.sha256(rows.vectors.data).hexdigest()}

@@ -95,6 +95,8 @@ class CodeIndex:
         oversample: int = 10,
         run: Run = run_here,
         rows_done: Advance = lambda done, total, before: None,
+        source: str = "queries",
+        first_row: int = 0,
     ) -> Found:
         """Find the nearest codes of each query, exactly.
 
@@ -114,6 +116,8 @@ class CodeIndex:
             Where blocks of codes are searched: `run_here`, or a Dask cluster.
         rows_done : callable
             Takes how many codes were searched, of how many.
+        source, first_row : str, int
+            What messages call the queries, and the number of the first of them there.
 
         Returns
         -------
@@ -125,7 +129,7 @@ class CodeIndex:
         InputError
             If queries have another dimension or hold NaN, or k is larger than the database.
         """
-        vectors = self._vectors(queries)
+        vectors = self._vectors(queries, source, first_row)
         if not isinstance(k, int | np.integer) or not 1 <= k <= len(self):
             raise InputError(f"k = {k}: must be from 1 to the {len(self):,} codes of {self.file.path}")
         wanted = k if rerank is None else min(len(self), k * max(1, oversample))
@@ -138,17 +142,18 @@ class CodeIndex:
                 return Found(distances, self.file.ids(rows))
         return Found(AsymmetricQueries(projections).scores_of(-keys) if asymmetric else keys, self.file.ids(rows))
 
-    def _vectors(self, queries: ArrayLike) -> Matrix:
+    def _vectors(self, queries: ArrayLike, source: str, first_row: int) -> Matrix:
         vectors = np.array(queries, np.float32, order="C", ndmin=2)
         if vectors.ndim != 2 or vectors.shape[1] != self.file.n_features:
             raise InputError(
-                f"queries have shape {vectors.shape}; the codes of {self.file.path} are those of vectors of "
+                f"{source}: has shape {vectors.shape}; the codes of {self.file.path} are those of vectors of "
                 f"{self.file.n_features:,} dimensions"
             )
-        found = prepare(vectors, np.arange(len(vectors)), self.file.metric, "queries")
+        numbers = np.arange(first_row, first_row + len(vectors))
+        found = prepare(vectors, numbers, self.file.metric, source)
         if found.skipped:
-            first = int(np.setdiff1d(np.arange(len(vectors)), found.rows)[0])
-            raise InputError(f"queries: row {first:,} holds only zeros, which have no direction")
+            first = int(np.setdiff1d(numbers, found.rows)[0])
+            raise InputError(f"{source}: row {first:,} holds only zeros, which have no direction")
         return found.vectors
 
     def _reranked(

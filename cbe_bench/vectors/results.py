@@ -13,7 +13,7 @@ from cbe_bench.core.cache import whole_file
 from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.data.features import Features
 from cbe_bench.kernels.parallel import slices
-from cbe_bench.vectors.index import CodeIndex, Found
+from cbe_bench.vectors.index import Advance, CodeIndex, Found
 
 _BATCH_BYTES = 1 << 27
 Append = Callable[[int, Found], None]
@@ -21,7 +21,14 @@ Append = Callable[[int, Found], None]
 
 
 def search_file(
-    index: CodeIndex, queries: Features, k: int, out: Path, *, asymmetric: bool = False, **options: Any
+    index: CodeIndex,
+    queries: Features,
+    k: int,
+    out: Path,
+    *,
+    asymmetric: bool = False,
+    rows_done: Advance = lambda done, total, before: None,
+    **options: Any,
 ) -> None:
     """Search for all rows of a file of queries and write what was found, whole or not at all.
 
@@ -36,6 +43,8 @@ def search_file(
     out : Path
         ``.npy``: an array of shape (n_queries, k) with the fields id and distance (or score); ``.parquet``: a line for
         each query and rank; ``.jsonl``: a line for each query.
+    rows_done : callable
+        Takes how many codes were searched, of how many for all batches of queries.
     asymmetric, **options
         See `CodeIndex.search`.
     """
@@ -43,10 +52,22 @@ def search_file(
         raise InputError(f"{out}: cannot be written as {out.suffix!r}; {did_you_mean(out.suffix, _WRITERS)}")
     width = max(queries.n_features, index.file.n_bits, k * options.get("oversample", 1))
     value = "score" if asymmetric and options.get("rerank") is None else "distance"
+    if queries.n_features != index.file.n_features:
+        raise InputError(
+            f"{queries.source}: {queries.n_features:,} dimensions; the codes of {index.file.path} are those of vectors "
+            f"of {index.file.n_features:,}"
+        )
+    parts = slices(queries.n_rows, max(1, _BATCH_BYTES // (8 * width)))
     with whole_file(out) as temporary, _WRITERS[out.suffix](temporary, (queries.n_rows, k), value) as append:
-        for part in slices(queries.n_rows, max(1, _BATCH_BYTES // (8 * width))):
+        for number, part in enumerate(parts):
             rows = queries.read(np.arange(part.start, part.stop))
-            append(part.start, index.search(rows, k, asymmetric=asymmetric, **options))
+            about = {"source": queries.source, "first_row": part.start, "rows_done": _shifted(rows_done, number, parts)}
+            append(part.start, index.search(rows, k, asymmetric=asymmetric, **about, **options))
+
+
+def _shifted(rows_done: Advance, number: int, parts: list[slice]) -> Advance:
+    """Return what takes the progress of one of several searches of all codes."""
+    return lambda done, total, before: rows_done(number * total + done, len(parts) * total, before)
 
 
 @contextmanager

@@ -25,7 +25,7 @@ KEYS = (
     *("n_bits", "seeds", "encoders", "data.file", "data.dim", "data", "encoders.0.params.n_iter", "scales.smoke"),
     *("encoders.lsh.label", "depth", "a..b", ".", "", "encoders.-1", "encoders.99", "title.x", "name", "fixed"),
 )
-RESULTS = Path(__file__).parents[2] / "results" / "reference" / "quick"
+RESULTS = Path(__file__).parents[2] / "results" / "reference" / "paper"
 _ROWS_OF_A_CASE = 12
 _DRAWN_EVERY = 200
 """Figures and the page take a second: only those of one case in so many are drawn."""

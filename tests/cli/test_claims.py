@@ -122,6 +122,7 @@ def test_compare_finds_no_change_with_itself_and_one_that_was_made(results, tmp_
     assert {one["experiment"] for one in found["changed"]} == {"flickr"}
     assert all("lsh" in one["subject"] and "recall" in one["metric"] for one in found["changed"])
     assert len(found["only_first"]) == 6
+    assert "there are recall, points; " in invoke("compare", results, other, "--metric", "recal1", code=2).output
     shown = invoke("compare", results / "flickr", other / "flickr", "--limit", 1)
     assert shown.stdout.count("lsh") == 1 and "changed beyond noise" in shown.stderr
     assert not invoke("compare", results / "flickr", other / "flickr", "-q").stderr

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,12 +16,14 @@ from cbe_bench.cli import _output, main
 from cbe_bench.cli._claims import show_screen
 from cbe_bench.core.claims import NOT_REPRODUCED, NOT_TESTED, REPRODUCED
 from cbe_bench.core.results import DESCRIPTION_FILE, ROWS_FILE
-from cbe_bench.data.catalogue import datasets
+from cbe_bench.data.catalogue import datasets, fetched_sets
+from cbe_bench.data.images.dense_sift import count_descriptors, dense_sift
 from cbe_bench.evaluators.base import judge
+from cbe_bench.evaluators.suite import Step, lacking
 
 LISTS = ["data list", "configs", "methods"]
 FACTS = ["data info rows.npy", "data check rows.npy", "data formats", "methods cbe-opt"]
-COMMITTED = Path(__file__).parents[2] / "results" / "reference" / "quick"
+COMMITTED = Path(__file__).parents[2] / "results" / "reference" / "paper"
 
 
 @pytest.fixture(autouse=True)
@@ -50,6 +53,11 @@ def test_every_verb_that_prints_results_has_formats_and_every_verb_can_be_silenc
         assert ("--format" in options) == (name not in files_only), name
 
 
+def test_every_verb_is_described_in_a_line():
+    for name, command in verbs():
+        assert len(command.help.splitlines()[0]) < 60, name
+
+
 @pytest.mark.parametrize("command", LISTS + FACTS)
 def test_programs_get_json_csv_and_markdown(command):
     found = json.loads(invoke(f"{command} --format json").stdout)
@@ -73,6 +81,36 @@ def test_what_data_check_finds_is_for_programs_too():
     found = json.loads(invoke("data check bad.npy --format json", code=1).stdout)
     assert found["rows"] == 40 and found["problems"] == ["row 3 holds NaN or infinite values"]
     assert found["norm_median"] > 0 and found["labels"] is None and found["nearest_has_same_label"] is None
+
+
+def test_how_large_and_how_long_is_said_before_anything_is_built():
+    text = invoke("data make flickr2048 --rows 20").stderr
+    assert text.startswith("building flickr2048.h5: 20 rows x 2,048 dimensions, 160 KiB\n")
+    known = datasets()
+    extents = {name: str(one.extent(None)) for name, one in known.items()}
+    assert re.fullmatch(r"60,000 rows x 25,600 dimensions, 5.7 GiB, about .+", extents["cifar10-vlad25600"])
+    assert extents["movie-reviews-tfidf25600"] == "33,530 rows x 25,600 dimensions, sparse"
+    assert extents["cifar10"] == "None", "images have no features; their download says how large it is"
+    longer = [known[f"cifar10-vlad{name}"].extent(None).seconds for name in ("25600", "51200", "25600-dense")]
+    assert longer == sorted(longer)
+    assert all(package.bytes for one in fetched_sets().values() for package in one.packages), "said before a download"
+
+
+@pytest.mark.parametrize("side", [64, 128])
+def test_descriptors_are_counted_as_they_are_computed(side):
+    assert count_descriptors(side) == dense_sift(np.zeros((1, side, side), np.float32)).shape[1]
+
+
+def test_a_file_in_the_place_of_a_folder_is_named():
+    Path("file").write_text("")
+    for command in ("data make flickr2048 --rows 5 --folder file", "encode rows.npy -o file/codes.cbe.h5"):
+        assert "file is a file, not a folder" in invoke(command, code=2).output
+
+
+def test_steps_of_a_dry_run_say_what_they_lack():
+    made = Path("data/mnist-vlad25600.h5")
+    steps = [Step("data", (), makes=made), Step("run", (), needs=made), Step("other", (), needs=Path("data/x.h5"))]
+    assert [lacking(step, steps) for step in steps] == ["", "", "data/x.h5"]
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from cbe_bench.core.errors import InputError
 from cbe_bench.core.locks import exclusive
 from cbe_bench.core.results import load_rows
 from cbe_bench.evaluators.base import all_claims, experiment_class, load_experiments
-from cbe_bench.evaluators.suite import Step, estimates, store_seconds, suite
+from cbe_bench.evaluators.suite import Step, estimates, store_seconds, suite, unknown_steps
 
 PAGE = Path(cbe_bench.__file__).parent / "reports" / "page"
 TINY = {
@@ -156,6 +156,7 @@ def test_forecasts_rest_on_earlier_times(tmp_path):
     store_seconds(own, "a", 5)
     store_seconds(own, "a", 1)  # done already
     assert estimates(steps, own, reference) == {"a": 5.0, "b": 20.0, "c": 60.0}
+    assert unknown_steps(steps, own, reference) == 1
     own.write_text("torn")
     assert estimates(steps, own, reference)["a"] == 10.0
 

@@ -509,7 +509,7 @@ def test_make_fetches_first_and_tells_bad_names(tiny_cifar, tmp_path):
     assert "--force makes it again" in again.output
     listed = CliRunner().invoke(main, ["data", "list", *folder])
     assert "MiB" in listed.output
-    assert "data make mnist-vlad25600" in listed.output
+    assert "\nmnist-vlad25600 " in listed.output
     wrong = CliRunner().invoke(main, ["data", "make", "cifar10-vlad2560", *folder])
     assert (wrong.exit_code, "did you mean 'cifar10-vlad25600'" in wrong.output) == (2, True)
     alone = CliRunner().invoke(main, ["data", "make", "vlad", *folder])

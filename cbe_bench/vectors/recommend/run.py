@@ -5,14 +5,18 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from cbe_bench.core.environment import human_bytes
 from cbe_bench.core.errors import InputError, did_you_mean
-from cbe_bench.core.progress import Progress, no_progress
+from cbe_bench.core.progress import LONG_S, Progress, duration, no_progress
 from cbe_bench.core.resources import Resources
+from cbe_bench.core.runner import OPERATIONS_PER_SECOND
+from cbe_bench.data.features import Features
 from cbe_bench.data.formats import open_features
 from cbe_bench.data.view import METRICS
 from cbe_bench.encoders import make_encoder
 from cbe_bench.encoders.base import N_TRAIN
 from cbe_bench.encoders.registry import encoder_class
+from cbe_bench.evaluators.retrieval.estimates import evaluation_operations, ground_truth_operations
 from cbe_bench.kernels.parallel import threads
 from cbe_bench.vectors.options import EncodeOptions
 from cbe_bench.vectors.recommend.answer import Choice, Target, choose, sentence
@@ -117,6 +121,7 @@ def recommend(
         asked = None if queries is None else files.enter_context(open_alike(queries, dataset))
         planned, skipped = _plan(features.n_features, target, methods, n_bits, seed)
         depths = tuple(sorted({10, 100, at}))
+        message(_extent(planned, features, sample_rows, n_queries, resources))
         sample = draw_sample(
             features,
             metric=metric,
@@ -140,6 +145,21 @@ def recommend(
     return Recommendation(answer, choice, reached, cells, skipped, target)
 
 
+def _extent(
+    planned: Sequence[tuple[str, int]], features: Features, n_rows: int, n_queries: int, resources: Resources
+) -> str:
+    """Say how much is tried on how much, and about how long it will take, training aside."""
+    n, d = min(n_rows, features.n_rows), features.n_features
+    operations = ground_truth_operations(d, n, n_queries)
+    for name, bits in planned:
+        operations += (n + n_queries) * make_encoder(name, n_bits=bits).cost_estimate(d)
+        operations += 2 * evaluation_operations(n, n_queries, bits)
+    seconds = operations / (OPERATIONS_PER_SECOND * resources.n_threads)
+    rows = f"{n:,} of {features.n_rows:,} rows x {d:,} dimensions, {human_bytes(4 * n * d)}"
+    time = f": about {duration(seconds)} beside training" if seconds >= LONG_S else ""
+    return f"trying {len(planned)} codes on {rows}{time}"
+
+
 def _plan(
     n_features: int, target: Target, methods: Sequence[str] | None, n_bits: Sequence[int] | None, seed: int
 ) -> tuple[list[tuple[str, int]], list[str]]:
@@ -150,7 +170,8 @@ def _plan(
     if target.most_bytes is not None:
         lengths = {k for k in lengths if k <= 8 * target.most_bytes}
         lengths |= set() if n_bits else {8 * target.most_bytes}
-    planned, skipped = [], []
+    planned: list[tuple[str, int]] = []
+    skipped: dict[str, list[str]] = {}
     for name in methods or METHODS:
         encoder_class(name)
         longest = METHODS.get(name) if methods is None else None
@@ -158,10 +179,11 @@ def _plan(
             try:
                 make_encoder(name, n_bits=bits, center=True, random_state=seed).check_params(n_features)
             except InputError as error:
-                skipped.append(str(error))
+                why = str(error).removeprefix(f"{name}: ").removeprefix(f"n_bits = {bits}; ")
+                skipped.setdefault(f"{name}: {why}", []).append(f"{bits:,}")
                 continue
             if longest is not None and bits > longest:
-                skipped.append(f"{name}: {bits:,} bits take long to train; --methods {name} tries them")
+                skipped.setdefault(f"{name}: long to train; --methods {name} tries them", []).append(f"{bits:,}")
             else:
                 planned.append((name, bits))
-    return planned, skipped
+    return planned, [f"{why} (left out: {', '.join(bits)} bits)" for why, bits in skipped.items()]
