@@ -144,7 +144,7 @@ def test_queries_are_in_the_dataset_of_the_same_name_and_zeros_are_counted(base_
     same, said = {"at": 10, "methods": ["lsh"], "n_bits": [32], "n_queries": 50}, []
     found = recommend(tmp_path / "base.h5", queries=tmp_path / "asked.h5", dataset="b", message=said.append, **same)
     assert found.answer == recommend(base_and_queries[0], queries=base_and_queries[1], **same).answer
-    assert said[0] == "3 of the rows of the sample hold only zeros: skipped, zeros have no direction"
+    assert "3 of the rows of the sample hold only zeros: skipped, zeros have no direction" in said
 
 
 def test_recommend_in_the_terminal(file, tmp_path):
