@@ -21,7 +21,7 @@ DENSE_SIDE = 128
 _RATED_WORDS = 200
 """Visual words that the rates below are for, with images of `SIDE` pixels."""
 _IMAGE_S = 0.002
-"""Seconds of a core for the features of an image, reading and writing included, as the reference run took."""
+"""Seconds of a core for the features of an image, reading and writing included; roughly."""
 _SIFT_PART = 0.4
 """The part of it that its descriptors take, see results/reference/speed/vlad.csv; the rest grows with the words."""
 _WORDS_S = 15.0
