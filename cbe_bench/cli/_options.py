@@ -12,6 +12,7 @@ import click
 
 from cbe_bench.cli._output import say
 from cbe_bench.core.errors import InputError
+from cbe_bench.core.remote import as_path, is_url, local_path
 
 
 class Bytes(click.ParamType):
@@ -25,6 +26,28 @@ class Bytes(click.ParamType):
         if not match or not float(match[1]):
             self.fail(f"{value!r} is not a size; write it as 8GiB or 500MiB", param, ctx)
         return int(float(match[1]) * 1024 ** " kmgt".index(match[2].lower() or " "))
+
+
+class FeatureFile(click.Path):
+    """A file of vectors, or its URL."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read a path or a URL."""
+        return as_path(value) if is_url(value) else super().convert(value, param, ctx)
+
+
+class LocalFile(click.Path):
+    """A file on this machine."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read a path; URLs are refused."""
+        return super().convert(str(local_path(value, "this")), param, ctx)
 
 
 threads_option = click.option("--threads", type=click.IntRange(min=1), help="Threads to use; default: all cores.")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cbe_bench.cli._options import make_folder, part_option, stoppable
+from cbe_bench.cli._options import FeatureFile, LocalFile, make_folder, part_option, stoppable
 from cbe_bench.cli._output import TABLE, brief, emit, emit_facts, format_option, say
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def formats(form: str) -> None:
 
 
 @command.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=FeatureFile())
 @part_option
 @format_option
 def info(file: Path, part: str | None, form: str) -> None:
@@ -194,7 +194,7 @@ def info(file: Path, part: str | None, form: str) -> None:
 
 
 @command.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=FeatureFile())
 @part_option
 @format_option
 def check(file: Path, part: str | None, form: str) -> None:
@@ -223,8 +223,8 @@ def check(file: Path, part: str | None, form: str) -> None:
 
 
 @command.command()
-@click.argument("source", type=click.Path(path_type=Path))
-@click.argument("target", type=click.Path(path_type=Path))
+@click.argument("source", type=FeatureFile())
+@click.argument("target", type=LocalFile())
 @click.option("--force", is_flag=True, help="Write over TARGET if it is there.")
 @part_option
 def convert(source: Path, target: Path, force: bool, part: str | None) -> None:

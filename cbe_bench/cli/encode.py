@@ -5,6 +5,8 @@ from pathlib import Path
 import click
 
 from cbe_bench.cli._options import (
+    FeatureFile,
+    LocalFile,
     cluster_options,
     make_folder,
     metric_option,
@@ -18,8 +20,8 @@ from cbe_bench.cli._output import say
 
 
 @click.command(name="encode")
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="The file of codes to write.")
+@click.argument("file", type=FeatureFile())
+@click.option("-o", "--out", required=True, type=LocalFile(), help="The file of codes to write.")
 @click.option("--method", default="cbe-opt", show_default=True, help="The method; `cbe-bench methods` lists them.")
 @click.option("--bits", type=click.IntRange(min=1), help="Code length; default: the dimension of the vectors.")
 @click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="Another parameter of the method.")
@@ -53,7 +55,8 @@ def command(
 ) -> None:
     """Encode the rows of FILE to packed binary codes.
 
-    They are streamed, on all cores, in constant memory.
+    They are streamed, on all cores, in constant memory. FILE may be a URL that fsspec knows, such as
+    s3://bucket/mine.npy: .h5, .npy, .parquet and .zarr.
 
     The output holds the codes in the layout of faiss, their ids and the fitted encoder; `cbe-bench search` searches it,
     and h5py reads it. Trained methods train on rows sampled from the whole file. Rows of zeros are skipped and

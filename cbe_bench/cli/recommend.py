@@ -4,28 +4,35 @@ from pathlib import Path
 
 import click
 
-from cbe_bench.cli._options import make_folder, metric_option, part_option, seed_option, stoppable, threads_option
+from cbe_bench.cli._options import (
+    FeatureFile,
+    LocalFile,
+    make_folder,
+    metric_option,
+    part_option,
+    seed_option,
+    stoppable,
+    threads_option,
+)
 from cbe_bench.cli._output import TABLE, format_option, say
 
 
 @click.command(name="recommend")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=FeatureFile())
 @click.option(
     "--recall", type=click.FloatRange(0, 1, min_open=True, max_open=True), help="Recall wanted; default: 0.95."
 )
 @click.option("--at", default=100, show_default=True, type=click.IntRange(min=1), help="Neighbours of a query, k.")
 @click.option("--bytes", "max_bytes", type=click.IntRange(min=1), help="Bytes of a code, at most.")
 @metric_option
-@click.option("--queries", type=click.Path(path_type=Path), help="A file of queries; default: rows of FILE.")
+@click.option("--queries", type=FeatureFile(), help="A file of queries; default: rows of FILE.")
 @click.option("--methods", help="Methods to try, by commas; default: cbe-opt,cbe-orth,hd3,itq,lsh,sign.")
 @click.option("--bits", help="Code lengths to try, by commas; default: 64 to four times the dimension.")
 @click.option("--sample", default=50_000, show_default=True, type=click.IntRange(min=500), help="Rows to try them on.")
 @click.option("--n-queries", default=500, show_default=True, type=click.IntRange(min=10), help="Queries, at most.")
 @seed_option
 @part_option
-@click.option(
-    "-o", "--out", type=click.Path(path_type=Path), help="Folder of the table and figure; default: FILE.recommend."
-)
+@click.option("-o", "--out", type=LocalFile(), help="Folder of the table and figure; default: FILE.recommend.")
 @threads_option
 @format_option
 def command(

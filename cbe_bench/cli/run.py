@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from cbe_bench.cli._options import (
+    cluster_options,
     command_line,
     make_folder,
     memory_limit_option,
@@ -38,6 +39,7 @@ from cbe_bench.cli._output import TABLE, format_option
     help="Give up a cell after this long.",
 )
 @threads_option
+@cluster_options
 @format_option
 def command(
     config: Path,
@@ -49,6 +51,8 @@ def command(
     memory_limit: int | None,
     timeout: float | None,
     threads: int | None,
+    workers: int | None,
+    scheduler: str | None,
     form: str,
 ) -> None:
     """Run an experiment; write rows, tables and figures.
@@ -57,7 +61,10 @@ def command(
     to have equal time, their encode times at a ladder of code lengths are measured first. A row is written as each cell
     ends. Stop with Ctrl-C whenever you like: the same command resumes.
 
-    With data.file=FILE, all rows of FILE are used but the queries, whatever the scale; vectors are centred (not so with
+    With --workers or --scheduler, cells are evaluated by the processes of a Dask cluster, one thread each, to the same
+    values; experiments on times, and encode times, stay in this process, alone.
+
+    With data.file=FILE, all rows of FILE are used but the queries and rows of zeros; vectors are centred (not so with
     center=false), code lengths go beyond the dimension, and what to use comes first.
 
     \b
@@ -66,6 +73,7 @@ def command(
       cbe-bench run flickr --dry-run
       cbe-bench run configs/flickr.yaml --set 'seeds=[0]' --set 'encoders=[cbe-rand, lsh]'
       cbe-bench run flickr --set data.file=mine.npy
+      cbe-bench run flickr --workers 4
     """
     run(
         config,
@@ -78,6 +86,8 @@ def command(
         memory_limit=memory_limit,
         timeout=timeout,
         threads=threads,
+        workers=workers,
+        scheduler=scheduler,
         form=form,
     )
 
@@ -94,17 +104,23 @@ def run(
     dry_run: bool = False,
     timeout: float | None = None,
     threads: int | None = None,
+    workers: int | None = None,
+    scheduler: str | None = None,
     form: str = TABLE,
 ) -> None:
     """Run an experiment with progress and results in the terminal; exit with code 1 if a cell failed."""
     from cbe_bench.cli._progress import Progress
     from cbe_bench.cli._results import show_plan, show_results
+    from cbe_bench.core.errors import InputError
     from cbe_bench.core.resources import Resources
     from cbe_bench.core.results import FAILED, TIMEOUT
     from cbe_bench.core.runner import plan
     from cbe_bench.evaluators.configs import load_config
     from cbe_bench.evaluators.run import job_of, opened, run_experiment
+    from cbe_bench.vectors.sweeps import on_cluster
 
+    if timeout is not None and (workers is not None or scheduler is not None):
+        raise InputError("--timeout gives up cells of this process; it does not go with --workers and --scheduler")
     settings = load_config(config, scale, overrides)
     resources = Resources(threads, memory_limit)
     with Progress() as progress, opened(settings, resources, progress) as experiment:
@@ -115,7 +131,7 @@ def run(
             return
         make_folder(job.folder)
         with stoppable(progress.message):
-            outcome = run_experiment(experiment, job, progress)
+            outcome = run_experiment(experiment, job, progress, on_cluster(experiment, workers, scheduler))
         rows = outcome.results.rows
         progress.stop()
         show_results(outcome.results, outcome.report, form)

@@ -4,17 +4,25 @@ from pathlib import Path
 
 import click
 
-from cbe_bench.cli._options import cluster_options, make_folder, part_option, stoppable, threads_option
+from cbe_bench.cli._options import (
+    FeatureFile,
+    LocalFile,
+    cluster_options,
+    make_folder,
+    part_option,
+    stoppable,
+    threads_option,
+)
 from cbe_bench.cli._output import say
 
 
 @click.command(name="search")
-@click.argument("codes", type=click.Path(path_type=Path))
-@click.argument("queries", type=click.Path(path_type=Path))
+@click.argument("codes", type=LocalFile())
+@click.argument("queries", type=FeatureFile())
 @click.option("-k", "k", default=10, show_default=True, type=click.IntRange(min=1), help="Neighbours of each query.")
-@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="A .npy, .parquet or .jsonl file.")
+@click.option("-o", "--out", required=True, type=LocalFile(), help="A .npy, .parquet or .jsonl file.")
 @click.option("--asymmetric", is_flag=True, help="Compare real queries with codes: more exact, a few times slower.")
-@click.option("--rerank", type=click.Path(path_type=Path), help="The encoded vectors: rank candidates exactly by them.")
+@click.option("--rerank", type=FeatureFile(), help="The encoded vectors: rank candidates exactly by them.")
 @click.option("--oversample", default=10, show_default=True, type=click.IntRange(min=1), help="Candidates / k.")
 @part_option
 @threads_option

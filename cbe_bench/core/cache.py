@@ -1,5 +1,6 @@
 """Files cached between runs in the user's cache directory, and files that appear whole or not at all."""
 
+import errno
 import hashlib
 import logging
 import os
@@ -16,6 +17,8 @@ _TEMPORARY = ".cbe-bench-"
 """How the names of temporary files begin."""
 _MOST_BYTES = 1 << 30
 """A file in the cache is smaller."""
+_NO_SPACE = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+"""What the system says where a file cannot grow."""
 
 
 def cache_directory() -> Path:
@@ -84,15 +87,20 @@ def _hash(content: bytes) -> bytes:
 def whole_file(path: Path) -> Iterator[Path]:
     """Give a temporary path to write to; it becomes `path` in one step at the end, and vanishes on an error.
 
-    What a killed process left in the folder of `path` is removed.
+    What a killed process left in the folder of `path` is removed. An error for want of space names `path`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_abandoned(path.parent)
     with _temporary_file(path) as temporary:
-        yield temporary
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        try:
+            yield temporary
+            with temporary.open("rb") as file:
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except OSError as error:
+            if error.errno is not None and error.errno in _NO_SPACE and error.filename in (None, str(temporary)):
+                raise OSError(error.errno, os.strerror(error.errno), str(path)) from None
+            raise
 
 
 def _remove_abandoned(folder: Path) -> None:

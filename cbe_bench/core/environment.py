@@ -46,7 +46,11 @@ def describe() -> dict[str, Any]:
 @cache
 def environment_id() -> str:
     """Return a short name for `describe()`: equal for equal machines and libraries."""
-    return hashlib.sha256(json.dumps(describe(), sort_keys=True).encode()).hexdigest()[:12]
+    return _short_name(describe())
+
+
+def _short_name(described: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def _blas_kernels() -> list[str]:
@@ -93,12 +97,22 @@ def human_bytes(count: float) -> str:
     return f"{count:,.0f} PiB"
 
 
-def write_description(path: Path) -> None:
-    """Add this environment to a file of environments by their id, if it is not there yet."""
+def write_description(path: Path, found: dict[str, Any] | None = None) -> None:
+    """Add an environment to a file of environments by their id, if it is not there yet.
+
+    Parameters
+    ----------
+    path : Path
+        The file, of JSON.
+    found : dict or None
+        What `describe` returned, maybe on another machine; None means this environment.
+    """
+    described = describe() if found is None else found
+    name = _short_name(described)
     try:
         known = json.loads(path.read_text())
     except (OSError, ValueError):
         known = {}
-    if environment_id() not in known:
+    if name not in known:
         with whole_file(path) as temporary:
-            temporary.write_text(json.dumps({**known, environment_id(): describe()}, indent=1) + "\n")
+            temporary.write_text(json.dumps({**known, name: described}, indent=1) + "\n")

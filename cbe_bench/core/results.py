@@ -94,7 +94,7 @@ class Row(RunMetadata):
         values = {
             name: value
             for name, value in asdict(self).items()
-            if name not in _ATTACHED and value is not default[name] and value != default[name]
+            if name not in _ATTACHED and not _same(value, default[name])
         }
         return {"type": self.type, **values}
 
@@ -107,6 +107,11 @@ class Row(RunMetadata):
         row: Self = _adapter(cls).validate_python(found)  # type: ignore[arg-type]
         row.check()
         return row
+
+
+def _same(value: Any, other: Any) -> bool:
+    """Return whether two values are equal, or both NaN."""
+    return bool(value == other) or (value != value and other != other)
 
 
 @cache
@@ -138,7 +143,7 @@ class Description:
     config: dict[str, Any]
     """Its configuration with every key, defaults included."""
     labels: dict[str, str]
-    """The keys of its rows, and what tables and figures call the method of each."""
+    """The keys of its rows, in order, and what tables and figures call the method of each."""
 
 
 @dataclass(frozen=True)
@@ -203,11 +208,12 @@ def load_results(folder: Path, types: RowTypes) -> Results:
     Returns
     -------
     Results
-        The rows whose key is in the description, with the labels it gives them.
+        The rows whose key is in the description, in its order and with the labels it gives them.
     """
     description = load_description(folder)
-    rows, unused = _read_rows(folder / ROWS_FILE, types)
-    own = [replace(row, label=description.labels[row.key]) for row in rows if row.key in description.labels]
+    found, unused = _read_rows(folder / ROWS_FILE, types)
+    rows = {row.key: row for row in found}
+    own = [replace(rows[key], label=label) for key, label in description.labels.items() if key in rows]
     return Results(folder, description, own, unused)
 
 

@@ -6,145 +6,28 @@ neighbours, built once for each group of cells), and how a cell is evaluated. Ce
 later stage depend on the rows of an earlier one.
 """
 
-import time
-import warnings
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
-from itertools import groupby
-from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 
 from cbe_bench.core import environment
-from cbe_bench.core.errors import InputError
-from cbe_bench.core.locks import exclusive, time_limit
-from cbe_bench.core.progress import Progress, Reporter
-from cbe_bench.core.resources import Resources
+from cbe_bench.core.cells import BASE_BYTES, OPERATIONS_PER_SECOND, Cell, Job, Metrics, Workload
+from cbe_bench.core.execution import Execute, run_here
+from cbe_bench.core.locks import exclusive
+from cbe_bench.core.progress import Reporter
 from cbe_bench.core.results import (
     FAILED,
     OK,
-    ROWS_FILE,
-    SKIPPED,
     TIMEOUT,
     Description,
     Results,
     Row,
-    RowTypes,
-    Spec,
     append_row,
     load_results,
     load_rows,
     write_description,
 )
 
-BASE_BYTES = 400 << 20
-"""The interpreter, its libraries and a few blocks of data."""
-OPERATIONS_PER_SECOND = 5e10
-"""What one core does of a matrix product; estimates of time rest on it and are rough."""
-
-Metrics = Mapping[str, Any]
-"""The fields of a row that evaluating a cell gives."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cell:
-    """One thing to evaluate."""
-
-    spec: Spec
-    """Everything that decides its value."""
-    row_class: type[Row]
-    code: str
-    """The version of the code that computes the value."""
-    label: str
-    """What tables and figures call it."""
-    title: str
-    """What a person reads while it runs."""
-    memory_bytes: int
-    """An estimate of the memory it needs."""
-    seconds: float
-    """An estimate of the time it takes."""
-    group: Hashable = None
-    """Cells of a group have one context."""
-
-    @property
-    def key(self) -> str:
-        """The key of its row."""
-        return self.spec.key(self.code)
-
-    def excess(self, limit: int) -> str:
-        """Say why the cell cannot run within a memory limit; an empty string where it can."""
-        if self.memory_bytes <= limit:
-            return ""
-        needs, has = environment.human_bytes(self.memory_bytes), environment.human_bytes(limit)
-        return f"needs about {needs}, the memory limit is {has}"
-
-
-class Workload(Protocol):
-    """What the runner needs to know of an experiment."""
-
-    stages: ClassVar[tuple[str, ...]]
-
-    def row_types(self) -> RowTypes:
-        """Return the classes of its rows."""
-
-    def cells(self, stage: str, rows: Sequence[Any]) -> list[Cell]:
-        """List the cells of a stage, given the rows of earlier ones.
-
-        Parameters
-        ----------
-        stage : str
-            One of `stages`.
-        rows : sequence of Row
-            The rows on disk when the stage begins.
-        """
-
-    def expected_cells(self, stage: str, rows: Sequence[Any]) -> list[Cell]:
-        """List the cells of a stage as `cells` does, foreseen where earlier stages have not run yet."""
-
-    def prepare(self, cells: Sequence[Cell], reporter: Reporter) -> Any:
-        """Return what the cells of a group have in common.
-
-        Parameters
-        ----------
-        cells : sequence of Cell
-        reporter : Reporter
-        """
-
-    def evaluate(self, cell: Cell, context: Any, progress: Progress) -> Metrics:
-        """Return the metrics of a cell.
-
-        Parameters
-        ----------
-        cell : Cell
-        context : object
-            What `prepare` returned for the group of the cell.
-        progress : Progress
-        """
-
-    def summarise(self, row: Any) -> str:
-        """Say in a few words what a row found."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """A run of an experiment: where its rows go, what it may use, what is run again."""
-
-    folder: Path
-    description: Description
-    """Without labels: these are those of the cells."""
-    data: Mapping[str, str] = field(default_factory=dict)
-    """Name and kind of the features: fields of every row."""
-    resources: Resources = field(default_factory=Resources)
-    rerun: str | None = None
-    """None, failed or all: which of the cells that ended are run again."""
-    timeout: float | None = None
-    """Seconds after which a cell is given up."""
-
-    @property
-    def rows_file(self) -> Path:
-        """Where rows are appended."""
-        return self.folder / ROWS_FILE
+__all__ = ["BASE_BYTES", "OPERATIONS_PER_SECOND", "Cell", "Job", "Metrics", "PlannedCell", "Workload", "plan", "run"]
 
 
 @dataclass(frozen=True)
@@ -181,8 +64,8 @@ def plan(workload: Workload, job: Job) -> list[PlannedCell]:
     return [PlannedCell(cell, state(cell)) for cell in cells]
 
 
-def run(workload: Workload, job: Job, reporter: Reporter) -> Results:
-    """Run the cells that are not done; each ends in a row, on disk before the next begins.
+def run(workload: Workload, job: Job, reporter: Reporter, execute: Execute = run_here) -> Results:
+    """Run the cells that are not done; each ends in a row, on disk as soon as it is there.
 
     The description is written before the first row, so that an interrupted run can be read. Only bad input ends the
     run: a cell that fails is a row that says why.
@@ -192,6 +75,8 @@ def run(workload: Workload, job: Job, reporter: Reporter) -> Results:
     workload : Workload
     job : Job
     reporter : Reporter
+    execute : callable
+        Where cells are evaluated, unless their values are times: those are measured in this process, alone.
 
     Returns
     -------
@@ -209,13 +94,20 @@ def run(workload: Workload, job: Job, reporter: Reporter) -> Results:
             if len(pending) < len(cells):
                 reporter.message(f"resuming: {len(cells) - len(pending)} of {len(cells)} cells done")
             described = False
-            for row in _run_pending(workload, job, pending, reporter):
+            alone = execute is not run_here and stage in workload.timed_stages
+            if alone and pending:
+                reporter.message(f"times are measured in this process, alone, not by workers ({_cells(len(pending))})")
+            for row in _run_pending(workload, job, pending, reporter, run_here if alone else execute):
                 if not described:
                     _describe(job, labels)
                     described = True
                 append_row(job.rows_file, row)
         _describe(job, labels)
         return load_results(job.folder, workload.row_types())
+
+
+def _cells(count: int) -> str:
+    return "1 cell" if count == 1 else f"{count} cells"
 
 
 def _describe(job: Job, labels: dict[str, str]) -> None:
@@ -229,69 +121,14 @@ def _done(rows: Sequence[Row], rerun: str | None) -> set[str]:
     return {row.key for row in rows if row.status in keep}
 
 
-def _run_pending(workload: Workload, job: Job, pending: Sequence[Cell], reporter: Reporter) -> Iterator[Row]:
+def _run_pending(
+    workload: Workload, job: Job, pending: Sequence[Cell], reporter: Reporter, execute: Execute
+) -> Iterator[Row]:
     """Yield the row of each cell as it ends."""
-    limit = job.resources.memory_limit
-    fitting = [cell for cell in pending if not cell.excess(limit)]
+    fitting = [cell for cell in pending if not cell.excess(job.resources.memory_limit)]
     largest = max((cell.memory_bytes for cell in fitting), default=0)
     reporter.begin(len(pending), sum(cell.seconds for cell in fitting), largest)
-    for _, members in groupby(pending, key=lambda cell: cell.group):
-        cells = list(members)
-        mine = [cell for cell in cells if not cell.excess(limit)]
-        notes: list[str] = []
-        with noted_warnings(notes):
-            context = workload.prepare(mine, reporter) if mine else None
-        for note in notes:
-            reporter.message(f"note: {note}")
-        for cell in cells:
-            if reason := cell.excess(limit):
-                row = _row(job, cell, SKIPPED, reason)
-            else:
-                row = _evaluate(workload, job, cell, context, reporter)
-            yield row
-            found = workload.summarise(row) if row.ok else f"{row.status}: {row.reason}"
-            reporter.end(f"{cell.title}: {found}", row.notes)
-        del context  # freed before the next is prepared
-
-
-def _evaluate(workload: Workload, job: Job, cell: Cell, context: Any, reporter: Reporter) -> Row:
-    reporter.step(cell.title, cell.seconds)
-    start = time.perf_counter()
-    notes: list[str] = []
-    status, reason, metrics = OK, "", {}
-    with noted_warnings(notes):
-        try:
-            with time_limit(job.timeout):
-                metrics = dict(workload.evaluate(cell, context, reporter.advance))
-        except TimeoutError as error:
-            status, reason = TIMEOUT, str(error)
-        except InputError:
-            raise
-        except Exception as error:  # one failing method must not end the comparison of the others
-            status, reason = FAILED, f"{type(error).__name__}: {error}"
-    metrics = {"wall_s": round(time.perf_counter() - start, 3)} | metrics
-    return _row(job, cell, status, reason, tuple(notes), metrics)
-
-
-def _row(
-    job: Job, cell: Cell, status: str, reason: str, notes: tuple[str, ...] = (), metrics: Metrics | None = None
-) -> Row:
-    metadata = {
-        "environment": environment.environment_id(),
-        "threads": job.resources.n_threads,
-        "peak_memory_bytes": environment.peak_memory(),
-        "memory_estimate_bytes": cell.memory_bytes,
-        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-    decided = {"key": cell.key, "code": cell.code, "label": cell.label, **job.data, **asdict(cell.spec)}
-    ended = {"status": status, "reason": reason, "notes": notes, **(metrics or {})}
-    return cell.row_class(**{**metadata, **decided, **ended})
-
-
-@contextmanager
-def noted_warnings(notes: list[str]) -> Iterator[None]:
-    """Collect the warnings of a block of code instead of showing them."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        yield
-    notes += sorted({str(warning.message) for warning in caught})
+    for cell, row in execute(workload, job, pending, reporter):
+        yield row
+        found = workload.summarise(row) if row.ok else f"{row.status}: {row.reason}"
+        reporter.end(f"{cell.title}: {found}", row.notes)

@@ -74,6 +74,8 @@ class Experiment(ABC):
     """The smallest scale whose results suffice to judge claims by; smaller ones say which way they point."""
     stages: ClassVar[tuple[str, ...]] = ("cells",)
     """Cells of a later stage may depend on the rows of earlier ones."""
+    timed_stages: ClassVar[tuple[str, ...]] = ()
+    """Stages of which the values are times: their cells run in this process, alone, whatever workers there are."""
 
     def __init__(self, config: Any, features: Features | None, resources: Resources) -> None:
         self.config, self.resources = config, resources

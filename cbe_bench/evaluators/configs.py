@@ -6,16 +6,13 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, PlainSerializer, ValidatorFunctionWrapHandler, WrapValidator, field_validator
 
 from cbe_bench.core.config import SCALES, BaseConfig, Positive, Scale, Seed, Strict
 from cbe_bench.core.config import load_config as load
 from cbe_bench.core.errors import InputError, did_you_mean
-from cbe_bench.data.catalogue import hint
-from cbe_bench.data.features import Features
-from cbe_bench.data.formats import open_features
+from cbe_bench.core.remote import as_path, is_url
 from cbe_bench.data.splits import PROTOCOLS
-from cbe_bench.data.synthetic import SyntheticFeatures
 from cbe_bench.encoders import make_encoder
 from cbe_bench.encoders.registry import encoder_class, encoder_classes
 from cbe_bench.evaluators.base import experiment_kinds
@@ -25,13 +22,20 @@ _CHECKOUT = Path(__file__).parents[2] / "configs"
 _PACKAGED = Path(__file__).parents[1] / "configs"
 
 
+def _read_path(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    return as_path(value) if is_url(value) else read(value)
+
+
+FeatureFile = Annotated[Path, WrapValidator(_read_path), PlainSerializer(str, when_used="json")]
+
+
 class DataConfig(Strict):
     """Which features an experiment uses."""
 
     name: str
     """What they are called in tables and figures."""
-    file: Path | None = None
-    """The feature file, relative to the working directory."""
+    file: FeatureFile | None = None
+    """The feature file, relative to the working directory, or its URL."""
     dataset: str | None = None
     """Which HDF5 dataset, Parquet column or .npz array of the file, where it holds several."""
     dim: Positive
@@ -250,20 +254,3 @@ def load_config(name: str | Path, scale: str = "quick", overrides: Iterable[str]
         raise InputError(f"scale: found {scale!r}; {did_you_mean(scale, SCALES)}")
     classes = {kind: cls.config_class for kind, cls in experiment_kinds().items()}
     return load(find_config(name), scale, overrides, classes, adapt_to_own_file)
-
-
-def open_data(config: BaseConfig) -> tuple[Features | None, str]:
-    """Open the features of an experiment, and say so where a synthetic surrogate takes the place of its file."""
-    if not isinstance(config, FeaturesConfig):
-        return None, ""
-    data = config.data
-    if data.file is not None and data.file.exists():
-        features = open_features(data.file, data.name, data.dataset)
-        if features.n_features != data.dim:
-            features.close()
-            raise InputError(f"{data.file}: has {features.n_features:,} dimensions; data.dim says {data.dim:,}")
-        return features, ""
-    if data.file is not None and not data.synthetic:
-        raise InputError(f"{data.file}: no such file{hint(data.file)}")
-    message = f"{data.file} is absent: using a synthetic surrogate of the same shape" if data.file is not None else ""
-    return SyntheticFeatures(data.name, config.rows_needed, config.n_features), message

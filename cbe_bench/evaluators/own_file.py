@@ -6,9 +6,9 @@ training set; code lengths keep their ratio to the dimension, and some are beyon
 allow for are among those compared. Whatever is set by hand stays.
 """
 
-from pathlib import Path
 from typing import Any
 
+from cbe_bench.core.remote import as_path
 from cbe_bench.core.yaml_files import set_key
 from cbe_bench.data.formats import open_features
 from cbe_bench.encoders.base import N_TRAIN
@@ -40,7 +40,7 @@ def adapt_to_own_file(tree: dict[str, Any], chosen: dict[str, Any]) -> None:
     """
     if chosen.get("data.file") is None:
         return
-    file = Path(str(chosen["data.file"]))
+    file = as_path(str(chosen["data.file"]))
     named = {"name": file.stem, "title": file.stem, "data.name": file.stem, "data.synthetic": False, "data.own": True}
     for key, value in named.items():
         set_key(tree, key, value, "--set")

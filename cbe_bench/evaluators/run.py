@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cbe_bench.core.config import BaseConfig
+from cbe_bench.core.execution import Execute, run_here
 from cbe_bench.core.progress import Reporter
 from cbe_bench.core.report import Report, write_report
 from cbe_bench.core.resources import Resources
 from cbe_bench.core.results import Description, Results
 from cbe_bench.core.runner import Job, run
 from cbe_bench.evaluators.base import Experiment, experiment_class
-from cbe_bench.evaluators.configs import open_data
+from cbe_bench.evaluators.opening import open_data
 from cbe_bench.kernels import parallel
 
 
@@ -95,7 +96,7 @@ def job_of(experiment: Experiment, scale: str, out: Path, command: str, **option
     )
 
 
-def run_experiment(experiment: Experiment, job: Job, reporter: Reporter) -> Outcome:
+def run_experiment(experiment: Experiment, job: Job, reporter: Reporter, execute: Execute = run_here) -> Outcome:
     """Run what is not done yet and write rows, tables and figures.
 
     Parameters
@@ -106,12 +107,14 @@ def run_experiment(experiment: Experiment, job: Job, reporter: Reporter) -> Outc
         Where its results are written.
     reporter : Reporter
         Where progress is reported.
+    execute : callable
+        Where cells are evaluated.
 
     Returns
     -------
     Outcome
         The results, the report and the names of the files.
     """
-    results = run(experiment, job, reporter)
+    results = run(experiment, job, reporter, execute)
     report = experiment.report(results)
     return Outcome(results, report, write_report(report, job.folder))

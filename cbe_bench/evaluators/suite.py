@@ -13,6 +13,7 @@ from pathlib import Path
 from cbe_bench.core.cache import whole_file
 from cbe_bench.core.config import BaseConfig
 from cbe_bench.core.errors import InputError
+from cbe_bench.core.remote import is_url
 from cbe_bench.data.catalogue import buildable_sets, hint
 from cbe_bench.data.formats import open_features
 from cbe_bench.evaluators.configs import FeaturesConfig, load_config
@@ -98,7 +99,7 @@ def _data_steps(settings: Sequence[BaseConfig], scale: str) -> Iterator[Step]:
         if not isinstance(config, FeaturesConfig) or scale not in config.data.build_at:
             continue
         file = config.data.file
-        if file is not None and file.name in known:
+        if file is not None and not is_url(file) and file.name in known:
             rows[file] = max(rows.get(file, 0), config.rows_used(known[file.name].n_classes or 1))
     for file, needed in rows.items():
         count = known[file.name].rows

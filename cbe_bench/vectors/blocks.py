@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.cache import whole_file
+from cbe_bench.core.remote import as_path
 from cbe_bench.data.features import Features, Matrix
 from cbe_bench.data.formats import open_features
 from cbe_bench.encoders import Encoder
@@ -102,7 +103,7 @@ def _rows(features: Features, number: int) -> NDArray[np.int64]:
 
 def _opened(path: str, part: str | None) -> Features:
     """Return the features of a file, opened once as long as the file does not change."""
-    status = Path(path).stat()
+    status = as_path(path).stat()
     return _open(path, part, status.st_size, status.st_mtime_ns)
 
 

@@ -1,17 +1,19 @@
 """Where blocks of work are done: in this process, or on a Dask cluster of several machines.
 
-A block goes to one worker, which uses one thread for its kernels, FFTs and BLAS; the task, with its encoder or its
-queries, is sent once. Results come back to this process, the only one that writes: what a lost worker had not
-returned is computed again by another, with the same result.
+A block goes to one worker, which uses one thread for its kernels, FFTs and BLAS; the task, with its encoder, its
+queries or its experiment, is sent once. Results come back to this process, the only one that writes: what a lost
+worker had not returned is computed again by another, with the same result. Workers that run another version of the
+suite are refused.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from itertools import islice
 from typing import Any
 
+from cbe_bench.core.code_version import suite_version
 from cbe_bench.core.errors import InputError
 from cbe_bench.vectors.blocks import Run, Task, run_here
 
@@ -42,18 +44,11 @@ def running(workers: int | None, scheduler: str | None) -> Iterator[Run]:
     if workers is None and scheduler is None:
         yield run_here
         return
-    if workers is not None and scheduler is not None:
-        raise InputError("--workers starts processes here, --scheduler uses those of a cluster: choose one")
-    try:
-        from distributed import Client, LocalCluster
-    except ImportError:
-        raise InputError("--workers and --scheduler need Dask: pip install 'cbe-bench[dask]'") from None
+    _check_installed(workers, scheduler)
+    from distributed import Client, LocalCluster
+
     if scheduler is not None:
-        try:
-            client = Client(scheduler, timeout=_SECONDS_TO_ANSWER, set_as_default=False)
-        except (OSError, TimeoutError, ValueError) as error:
-            raise InputError(f"--scheduler {scheduler}: does not answer ({type(error).__name__})") from None
-        with client:
+        with _connected(scheduler) as client:
             yield ClusterRun(client)
         return
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
@@ -63,11 +58,43 @@ def running(workers: int | None, scheduler: str | None) -> Iterator[Run]:
             threads_per_worker=1,
             processes=True,
             dashboard_address=None,
+            memory_limit=0,  # what they compute is chosen to fit
             silence_logs=logging.CRITICAL,
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         yield ClusterRun(client)
+
+
+def check_cluster(workers: int | None, scheduler: str | None) -> None:
+    """Raise InputError where `running` would: Dask is not installed, or the scheduler does not answer.
+
+    Parameters
+    ----------
+    workers, scheduler
+        See `running`.
+    """
+    _check_installed(workers, scheduler)
+    if scheduler is not None:
+        _connected(scheduler).close()
+
+
+def _check_installed(workers: int | None, scheduler: str | None) -> None:
+    if workers is not None and scheduler is not None:
+        raise InputError("--workers starts processes here, --scheduler uses those of a cluster: choose one")
+    try:
+        import distributed  # noqa: F401
+    except ImportError:
+        raise InputError("--workers and --scheduler need Dask: pip install 'cbe-bench[dask]'") from None
+
+
+def _connected(scheduler: str) -> Any:
+    from distributed import Client
+
+    try:
+        return Client(scheduler, timeout=_SECONDS_TO_ANSWER, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise InputError(f"--scheduler {scheduler}: does not answer ({type(error).__name__})") from None
 
 
 class ClusterRun:
@@ -84,39 +111,97 @@ class ClusterRun:
 
     def __call__(self, task: Task, numbers: Sequence[int]) -> Iterator[tuple[int, Any]]:
         """Yield (number, result) as blocks end, in any order."""
-        from distributed import as_completed
+        waiting = iter(numbers)
+        return self.run(task, len(numbers), lambda worker: next(waiting, None), _BLOCKS_PER_WORKER)
 
-        sent, waiting = self._send(task), iter(numbers)
-        n_workers = len(self.client.scheduler_info(n_workers=-1)["workers"])
-        first = islice(waiting, _BLOCKS_PER_WORKER * max(1, n_workers))
-        blocks = {future: number for number in first for future in [self._submit(sent, number)]}
-        ended = as_completed(list(blocks), loop=self.client.loop)
-        for future in ended:
-            number = blocks.pop(future)
+    def run(
+        self,
+        task: Task,
+        count: int,
+        take: Callable[[str], int | None],
+        per_worker: int,
+        lost: Callable[[int], Any] | None = None,
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield (number, result) as pieces of work end, in any order.
+
+        Parameters
+        ----------
+        task : Task
+            What is done, sent to all workers.
+        count : int
+            How many pieces there are.
+        take : callable
+            Takes a worker and returns the number of the next piece for it; None where none is left.
+        per_worker : int
+            Pieces in flight for each worker.
+        lost : callable, optional
+            Takes the number of a piece and returns its result where every worker that begins it dies; without it that
+            ends the run.
+        """
+        from distributed import KilledWorker, as_completed
+
+        sent, again = self._send(task), list[int]()
+        pieces: dict[Any, tuple[int, str]] = {}
+        ended = as_completed(loop=self.client.loop)
+        while count:
+            busy = Counter(worker for _, worker in pieces.values())
+            for worker in self._workers():
+                while busy[worker] < per_worker:
+                    number = again.pop() if again else take(worker)
+                    if number is None:
+                        break
+                    future = self._submit(sent, number, worker)
+                    pieces[future] = number, worker
+                    busy[worker] += 1
+                    ended.add(future)
+            future = next(ended)
+            number, _ = pieces.pop(future)
             try:
                 result = future.result()
             except CancelledError:  # all workers that had the task are gone: send it to those that replace them
                 sent = self._send(task)
-                following: int | None = number
-            else:
-                yield number, result
-                following = next(waiting, None)
-            if following is not None:
-                again = self._submit(sent, following)
-                blocks[again] = following
-                ended.add(again)
+                again.append(number)
+                continue
+            except KilledWorker:
+                if lost is None:
+                    raise InputError(
+                        f"block {number:,}: every worker that began it died, for want of memory maybe; the same "
+                        "command resumes"
+                    ) from None
+                result = lost(number)
+            count -= 1
+            yield number, result
+
+    def memory_bytes(self, limit: int) -> int:
+        """Return the memory that a worker may use: its own limit, or its part of that of this machine."""
+        self._workers()
+        own = [one["memory_limit"] for one in self.client.scheduler_info(n_workers=-1)["workers"].values()]
+        return min([limit, *own]) if all(own) else limit // max(1, len(own))
+
+    def _workers(self) -> list[str]:
+        """Return the addresses of the workers; where all are gone, wait for those that replace them."""
+        try:
+            self.client.wait_for_workers(1, timeout=_SECONDS_TO_RETURN)
+        except TimeoutError:
+            raise InputError(
+                f"no worker of the cluster is left after {_SECONDS_TO_RETURN} s; the same command resumes"
+            ) from None
+        return list(self.client.nthreads())
 
     def _send(self, task: Task) -> Any:
-        self.client.wait_for_workers(1, timeout=_SECONDS_TO_RETURN)
+        self._workers()
         return self.client.scatter(task, hash=False, broadcast=True)
 
-    def _submit(self, task: Any, number: int) -> Any:
-        return self.client.submit(_do, task, number, pure=False)
+    def _submit(self, task: Any, number: int, worker: str) -> Any:
+        where = {"workers": [worker], "allow_other_workers": True}
+        return self.client.submit(_do, task, number, suite_version(), pure=False, **where)
 
 
-def _do(task: Task, number: int) -> Any:
-    """Do a block on a worker, in one thread."""
+def _do(task: Task, number: int, version: str) -> Any:
+    """Do a piece of work on a worker, in one thread."""
     from cbe_bench.kernels.parallel import blas_threads, threads
 
+    if version != suite_version():
+        raise InputError("a worker has another version of cbe-bench than this process; install the same on all")
     with threads(1), blas_threads(1):
         return task.compute(number, task.read(number))

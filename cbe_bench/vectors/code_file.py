@@ -39,11 +39,13 @@ from numpy.typing import NDArray
 
 from cbe_bench.core.cache import whole_file
 from cbe_bench.core.errors import InputError
+from cbe_bench.core.remote import local_path
 from cbe_bench.data.formats.checks import check_regular_file, readable
 from cbe_bench.data.formats.hdf5_access import (
     CheckedDataset,
     attributes,
     check_storage,
+    create_file,
     find,
     fixed_strings,
     names,
@@ -92,7 +94,10 @@ def write_code_file(
     """
     width = code_bytes(encoder.n_bits_)
     block_rows = max(1, _BLOCK_BYTES // width)
-    with whole_file(path) as temporary, h5py.File(temporary, "w") as file:
+    arrays = encoder_arrays(encoder)
+    n_bytes = n_codes * (width + 16 + (0 if given_ids is None else given_ids.dtype.itemsize))
+    n_bytes += sum(array.nbytes for array in arrays.values())
+    with whole_file(path) as temporary, create_file(temporary, n_bytes) as file:
         about = {
             "format": FORMAT,
             "version": VERSION,
@@ -102,7 +107,7 @@ def write_code_file(
             "block_rows": block_rows,
         }
         file.attrs.update(fixed_strings(about))
-        for name, array in encoder_arrays(encoder).items():
+        for name, array in arrays.items():
             file.create_dataset(f"encoder/{name}", data=array)
         file["provenance"] = np.frombuffer(json.dumps(provenance, sort_keys=True).encode(), np.uint8)
         codes = file.create_dataset("codes", (n_codes, width), np.uint8)
@@ -153,7 +158,7 @@ class CodeFile:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path = local_path(path, "codes")
         check_regular_file(self.path)
         if not h5py.is_hdf5(self.path):
             raise InputError(f"{self.path}: {_NO_CODES}")

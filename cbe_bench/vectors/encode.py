@@ -18,9 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench import __version__
+from cbe_bench.core.cache import whole_file
 from cbe_bench.core.environment import human_bytes
 from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.core.locks import exclusive
+from cbe_bench.core.remote import as_path, local_path
 from cbe_bench.core.resources import Resources
 from cbe_bench.data.features import Features
 from cbe_bench.data.formats import open_features
@@ -106,7 +108,7 @@ def encode_file(
     InputError
         If the file, or a row of it, cannot be encoded; nothing is written then.
     """
-    path, out, resources = Path(path), Path(out), resources or Resources()
+    path, out, resources = as_path(path), local_path(out, "codes"), resources or Resources()
     options = EncodeOptions(method, n_bits, metric, center, n_train, seed, dict(params or {}))
     if metric not in METRICS:
         raise InputError(f"metric {metric!r}: {did_you_mean(metric, METRICS)}")
@@ -182,7 +184,7 @@ class _Partial:
             raise InputError(f"{self._folder}: was begun with another {changed}; --force starts over")
         for old in self._folder.iterdir():
             shutil.rmtree(old) if old.is_dir() else old.unlink()
-        (self._folder / _JOB).write_text(json.dumps(wanted))
+        _write_json(self._folder / _JOB, wanted)
 
     def remove(self) -> None:
         """Remove the folder; what was asked for last, so that a call that is killed here can be resumed too."""
@@ -211,7 +213,7 @@ class _Partial:
         if done:
             message(f"resuming: {before:,} of {self._features.n_rows:,} rows done")
         if left:
-            source = str(Path(self._features.source).absolute())
+            source = str(as_path(self._features.source).absolute())
             task = EncodeTask(source, self._dataset, self._options.metric, self._encoder(message))
             task.encoder.set_resources(resources)
             with ThreadPoolExecutor(1, thread_name_prefix="cbe-bench-write") as writer:
@@ -247,7 +249,7 @@ class _Partial:
         rows = sample(self._features, self._options.n_train, self._options.metric, self._options.seed)
         encoder = self._options.encoder().fit(rows.vectors)
         about = {"sampled_rows": len(rows.rows), "sample_sha256": hashlib.sha256(rows.vectors.data).hexdigest()}
-        (self._folder / "sample.json").write_text(json.dumps(about))
+        _write_json(self._folder / "sample.json", about)
         encoder.save(path)
         return load_encoder(path)  # exactly what a later call, and whoever opens the codes, encodes with
 
@@ -264,7 +266,7 @@ class _Partial:
                 yield block.codes, block.rows
 
         provenance = {
-            "source": Path(self._features.source).name,
+            "source": as_path(self._features.source).name,
             "dataset": self._dataset,
             "n_rows": self._features.n_rows,
             "skipped_rows": summary.skipped,
@@ -274,6 +276,11 @@ class _Partial:
         }
         encoder = load_encoder(self._folder / "encoder.npz")
         write_code_file(out, blocks(), summary.n_codes, encoder, self._options.metric, ids, provenance)
+
+
+def _write_json(path: Path, value: Any) -> None:
+    with whole_file(path) as temporary:
+        temporary.write_text(json.dumps(value))
 
 
 def _wait(pending: "Future[None] | None") -> None:

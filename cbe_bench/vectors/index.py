@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cbe_bench.core.errors import InputError, did_you_mean
+from cbe_bench.core.remote import RemotePath
 from cbe_bench.core.resources import Resources
 from cbe_bench.data.features import Features, Matrix
-from cbe_bench.data.formats import open_features
 from cbe_bench.encoders import Encoder
 from cbe_bench.kernels.asymmetric import AsymmetricQueries
 from cbe_bench.kernels.bits import Codes, pack_signs
@@ -18,7 +18,7 @@ from cbe_bench.kernels.linalg.rescoring import exact_distances, nearest_first
 from cbe_bench.kernels.parallel import slices, threads
 from cbe_bench.vectors.blocks import Run, run_here
 from cbe_bench.vectors.code_file import CodeFile
-from cbe_bench.vectors.rows import prepare
+from cbe_bench.vectors.rows import open_alike, prepare
 from cbe_bench.vectors.search import code_search
 
 _FAISS = ("IndexBinaryFlat", "IndexBinaryHNSW", "IndexBinaryIVF")
@@ -160,7 +160,8 @@ class CodeIndex:
         self, queries: Matrix, rows: NDArray[np.int64], k: int, rerank: Any
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return distances and positions of the k nearest candidates by exact distances."""
-        opened = open_features(rerank) if isinstance(rerank, str | Path) else None
+        part = self.file.provenance.get("dataset")
+        opened = open_alike(rerank, part) if isinstance(rerank, str | Path | RemotePath) else None
         source = _Vectors(opened or rerank, self.file)
         distances, nearest = np.empty((len(queries), k)), np.empty((len(queries), k), np.int64)
         at_once = max(1, _RERANKED_BYTES // (4 * self.file.n_features * rows.shape[1]))

@@ -1,12 +1,16 @@
 """Rows of a user's own file: sampled, checked, and scaled for the metric they are compared by."""
 
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.errors import InputError
+from cbe_bench.core.remote import RemotePath
 from cbe_bench.data.features import Features, Matrix
+from cbe_bench.data.formats import open_features
 from cbe_bench.kernels.linalg.norms import row_norms
 
 _SAMPLE_BYTES = 1 << 28
@@ -52,6 +56,22 @@ def prepare(block: Matrix, rows: NDArray[np.int64], metric: str, source: str) ->
     if kept.all():
         return Prepared(block, rows, 0)
     return Prepared(block[kept], rows[kept], int(len(block) - kept.sum()))
+
+
+def open_alike(path: str | Path | RemotePath, part: str | None) -> Features:
+    """Open vectors like those of another file: in the matrix of the same name, where they hold one so called.
+
+    Parameters
+    ----------
+    path : str, Path or RemotePath
+        A feature file.
+    part : str or None
+        The matrix that the other vectors are in, if one was chosen.
+    """
+    if part is not None:
+        with suppress(InputError):
+            return open_features(path, part=part)
+    return open_features(path)
 
 
 def sample(features: Features, n_rows: int, metric: str, seed: int) -> Prepared:

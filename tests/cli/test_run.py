@@ -240,6 +240,25 @@ def test_all_rows_of_a_user_file_are_used_and_the_answer_comes_first(tmp_path, u
     assert facts["title"] == "Binary codes for mine" and facts["findings"][0].startswith(answer)
 
 
+def test_rows_of_zeros_of_a_user_file_are_skipped_and_counted(tmp_path, user_file):
+    with h5py.File(user_file, "a") as file:
+        file["features"][5] = file["features"][700] = 0
+        whole = file["features"][:]
+    np.save(tmp_path / "others.npy", np.delete(whole, [5, 700], axis=0))
+    out = ["--out", tmp_path / "out", *MINE, "--set", "encoders=[cbe-rand, itq]"]
+    result = run(*out, "--set", f"data.file={user_file}")
+    assert "2 rows of zeros are skipped: zeros have no direction\nmine (user): 1,148 database rows" in result.output
+    assert "resuming: 2 of 2 cells done" in run(*out, "--set", f"data.file={user_file}").output, "known by now"
+    run(*out, "--set", f"data.file={tmp_path / 'others.npy'}")
+    found, same = (
+        [(row.encoder, row.recall) for row in rows_in(tmp_path / "out", name)] for name in ("mine", "others")
+    )
+    assert found == same
+    whole[900, 3] = np.nan
+    np.save(tmp_path / "nan.npy", whole)
+    assert "nan.npy: row 900 holds NaN" in run(*out, "--set", f"data.file={tmp_path / 'nan.npy'}", code=2).output
+
+
 def test_one_of_several_datasets_of_a_user_file_is_used(tmp_path, user_file):
     with h5py.File(user_file, "a") as file:
         file["a"], file["b/c"] = file["features"][:, :10], file["features"][:, :24]

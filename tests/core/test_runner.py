@@ -13,6 +13,7 @@ from typing import ClassVar
 import pytest
 
 from cbe_bench.core.errors import InputError
+from cbe_bench.core.execution import run_here
 from cbe_bench.core.locks import exclusive, fcntl, time_limit
 from cbe_bench.core.progress import Silent
 from cbe_bench.core.resources import Resources
@@ -36,6 +37,7 @@ class Toy:
     """An experiment whose cells do what a function of their name says."""
 
     stages: ClassVar = ("cells",)
+    timed_stages: ClassVar = ()
 
     def __init__(self, names, do=lambda name: 1.0, code="1", memory=None):
         self.names, self.do, self.code, self.memory = names, do, code, memory or {}
@@ -371,3 +373,22 @@ def test_seeds_depend_on_what_they_are_for():
     assert derive_seed(0, "split") == derive_seed(0, "split") != derive_seed(1, "split") != derive_seed(0, "encoder")
     assert 0 <= derive_seed("any", 1, None) < 2**31
     assert derive_seed(0, "split") == 831871185, "rows of earlier runs rest on it, and no code version follows it"
+
+
+class Timed(Staged):
+    timed_stages: ClassVar = ("first",)
+
+
+def test_cells_go_where_the_caller_says_unless_they_are_times(job):
+    sent = []
+
+    def elsewhere(workload, job, cells, reporter):
+        sent.extend(cell.spec.name for cell in cells)
+        yield from run_here(workload, job, reversed(cells), reporter)
+
+    toy, reporter = Timed(["a", "b"], lambda name: {"a": 3.0, "b": 5.0}.get(name, 0.0)), Recorder()
+    results = run(toy, job, reporter, elsewhere)
+    assert sent == ["z3", "z5"]
+    assert reporter.messages == ["times are measured in this process, alone, not by workers (2 cells)"]
+    assert [row.name for row in load_rows(job.rows_file, toy.row_types())] == ["a", "b", "z5", "z3"]
+    assert [row.name for row in results.rows] == ["a", "b", "z3", "z5"], "in the order of the cells"

@@ -12,7 +12,8 @@ from cbe_bench import CBEOpt
 from cbe_bench.core.config import SCALES
 from cbe_bench.core.errors import InputError
 from cbe_bench.data.synthetic import SyntheticFeatures
-from cbe_bench.evaluators.configs import config_folders, find_config, load_config, open_data
+from cbe_bench.evaluators.configs import config_folders, find_config, load_config
+from cbe_bench.evaluators.opening import open_data
 from cbe_bench.evaluators.retrieval.config import RetrievalConfig
 
 FLICKR = Path(__file__).parents[2] / "configs" / "flickr.yaml"

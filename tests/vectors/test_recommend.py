@@ -2,6 +2,7 @@
 
 import csv
 
+import h5py
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -131,6 +132,19 @@ def test_a_length_that_a_method_cannot_do_is_skipped(file):
     found = recommend(file, at=10, methods=["sign", "lsh"], n_bits=[16, 64], n_queries=50)
     assert {(one.method, one.n_bits) for one in found.cells} == {("sign", 16), ("lsh", 16), ("lsh", 64)}
     assert len(found.skipped) == 1 and "(left out: 64 bits)" in found.skipped[0]
+
+
+def test_queries_are_in_the_dataset_of_the_same_name_and_zeros_are_counted(base_and_queries, tmp_path):
+    base, queries = (np.load(path) for path in base_and_queries)
+    base[40:43] = 0
+    for name, rows in (("base", base), ("asked", queries)):
+        with h5py.File(tmp_path / f"{name}.h5", "w") as file:
+            file["a"], file["b"] = rows[:, :7], rows
+    np.save(base_and_queries[0], base)
+    same, said = {"at": 10, "methods": ["lsh"], "n_bits": [32], "n_queries": 50}, []
+    found = recommend(tmp_path / "base.h5", queries=tmp_path / "asked.h5", dataset="b", message=said.append, **same)
+    assert found.answer == recommend(base_and_queries[0], queries=base_and_queries[1], **same).answer
+    assert "3 of the rows of the sample hold only zeros: skipped, zeros have no direction" in said
 
 
 def test_recommend_in_the_terminal(file, tmp_path):

@@ -144,6 +144,20 @@ def test_reranking_by_other_vectors_is_refused(codes, queries, vectors):
                 index.search(queries, 3, rerank=others)
 
 
+def test_reranking_reads_the_dataset_that_was_encoded(vectors, queries, tmp_path):
+    import h5py
+
+    with h5py.File(tmp_path / "two.h5", "w") as file:
+        file["a"], file["b"] = vectors[:, ::-1], vectors
+    encode_file(tmp_path / "two.h5", tmp_path / "b.h5", method="cbe-rand", n_bits=100, dataset="b")
+    np.save(tmp_path / "b.npy", vectors)
+    with CodeIndex.open(tmp_path / "b.h5") as index:
+        found, same, own = (
+            index.search(queries, 5, rerank=one) for one in (tmp_path / "two.h5", tmp_path / "b.npy", vectors)
+        )
+    assert np.array_equal(found.ids, own.ids) and np.array_equal(same.ids, own.ids)
+
+
 @pytest.mark.parametrize("kind", ["IndexBinaryFlat", "IndexBinaryHNSW", "IndexBinaryIVF"])
 def test_faiss_finds_the_same_nearest(codes, kind):
     with CodeIndex.open(codes) as index:

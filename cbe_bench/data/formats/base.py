@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.errors import InputError
+from cbe_bench.core.remote import as_path
 from cbe_bench.data.features import FileFeatures, Matrix
 from cbe_bench.data.formats.checks import check_regular_file, check_shape, readable
 from cbe_bench.kernels.parallel import slices
@@ -34,9 +35,9 @@ class StoredFeatures(FileFeatures):
     """
 
     def __init__(self, path: str | Path, name: str | None = None, part: str | None = None) -> None:
-        check_regular_file(Path(path), self.is_folder)
-        super().__init__(path, name)
-        self.part = part
+        self.path = as_path(path)
+        check_regular_file(self.path, self.is_folder)
+        self.name, self.part = name or self.path.stem, part
         try:
             with readable(self.path):
                 self._open()

@@ -47,6 +47,8 @@ def check_regular_file(path: Path, is_folder: bool = False) -> None:
     """Raise InputError unless a path is that of a regular file, or of a folder: a FIFO or a device would never end."""
     try:
         mode = path.stat().st_mode
+    except InputError:
+        raise
     except (OSError, ValueError):
         raise InputError(f"{printable(path)}: no such file") from None
     if is_folder:

@@ -46,7 +46,7 @@ _USUAL_NAMES = ("features", "embeddings", "vectors")
 _KINDS = ("user", "real", "synthetic")
 
 
-@reader(".h5", ".hdf5", has_parts=True)
+@reader(".h5", ".hdf5", has_parts=True, by_url=True)
 def open_hdf5(path: Path, name: str | None = None, part: str | None = None) -> "HDF5Features":
     """Open a file in any of the layouts."""
     with open_file(path) as file, readable(path, "cannot be read as HDF5"):

@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from cbe_bench.core.environment import human_bytes
 from cbe_bench.core.errors import InputError
+from cbe_bench.core.remote import as_path, is_url
 from cbe_bench.data.formats.checks import STREAMED, check_expansion, readable
 from cbe_bench.data.formats.hdf5_probe import probe, read_strings
+from cbe_bench.data.formats.hdf5_remote import RemoteFile
 
 _MAX_ATTRIBUTE_BYTES = 1 << 16
 _MAX_NAMES = 10_000
@@ -33,6 +35,8 @@ _COMPRESSING = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SZIP, h5py.h5z.FILTER_L
 def open_file(path: Path) -> Any:
     """Open an HDF5 file for reading."""
     with readable(path, "cannot be read as HDF5"):
+        if is_url(path):
+            return h5py.File(RemoteFile(path), "r")
         probe(path)
         return h5py.File(path, "r")
 
@@ -126,7 +130,7 @@ def check_storage(data: Any, *, whole: bool) -> Any:
     whole : bool
         Whether it will be read as a whole, or in blocks of rows.
     """
-    path = Path(data.file.filename)
+    path = as_path(data.file.filename)
     plist = data.id.get_create_plist()
     layout = plist.get_layout()
     if layout == h5py.h5d.VIRTUAL or plist.get_external_count():
@@ -196,7 +200,9 @@ def read_labels(data: Any) -> NDArray | list[str]:
     """Return labels, numbers or strings, of fixed or variable length."""
     if isinstance(data, h5py.Dataset) and _is_variable_string(data.id.get_type()):
         check_storage(data, whole=True)
-        return read_strings(Path(data.file.filename), data.name)
+        if is_url(path := as_path(data.file.filename)):
+            raise InputError(f"{path}: {data.name} holds strings of variable length, which are not read by URL")
+        return read_strings(path, data.name)
     return read_whole(data, "iufbS")
 
 
@@ -231,7 +237,8 @@ def read_whole(data: Any, kinds: str) -> NDArray:
 
 def attributes(item: Any) -> dict[str, Any]:
     """Return the attributes of a file or group that are numbers or strings, as plain Python; long ones are left out."""
-    found: dict[str, Any] = dict(probe(Path(item.filename))) if isinstance(item, h5py.File) else {}
+    is_local = isinstance(item, h5py.File) and not is_url(item.filename)
+    found: dict[str, Any] = dict(probe(Path(item.filename))) if is_local else {}
     for name in list(item.attrs)[:_MAX_NAMES]:
         opened = item.attrs.get_id(name)
         kind = opened.get_type()

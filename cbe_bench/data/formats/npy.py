@@ -4,16 +4,21 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Literal, NamedTuple
+from typing import IO, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.errors import InputError, printable
-from cbe_bench.data.features import Features
-from cbe_bench.data.formats.base import ArrayFeatures
+from cbe_bench.core.remote import is_url
+from cbe_bench.data.features import Features, Matrix
+from cbe_bench.data.formats.base import ArrayFeatures, StoredFeatures, check_real
 from cbe_bench.data.formats.registry import Append, reader, writer
+from cbe_bench.kernels.parallel import slices
 
+_GAP_BYTES = 1 << 16
+"""Bytes fetched in vain rather than asking again."""
+_RANGE_BYTES, _RANGES_AT_ONCE = 1 << 23, 32
 _READ_HEADER = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
@@ -102,18 +107,58 @@ class NpyFeatures(ArrayFeatures):
     def _map(self) -> NDArray:
         with self.path.open("rb") as file:
             header = read_header(file, self.path)
-        size, needed = self.path.stat().st_size, header.n_bytes + header.data_bytes
-        if size < needed:
-            raise InputError(
-                f"{self.path}: {size:,} bytes; the values announced, {header.shape} of {header.dtype}, need {needed:,}"
-            )
+        check_size(self.path, header)
         return map_array(self.path, header, 0)
 
 
-@reader(".npy")
+class RemoteNpyFeatures(StoredFeatures):
+    """An array in NumPy's format that is read by URL: ranges of bytes, several at once."""
+
+    path: Any
+
+    def _open(self) -> None:
+        with self.path.open() as file:
+            self._header = read_header(file, self.path)
+        check_size(self.path, self._header)
+        if len(self._header.shape) != 2 or self._header.fortran_order:
+            order = " in column order" * self._header.fortran_order
+            raise InputError(f"{self.path}: has shape {self._header.shape}{order}; it must be rows x dimensions")
+        check_real(self.path, self._header.dtype)
+        self.n_rows, self.n_features = self._header.shape
+
+    def _read(self, rows: NDArray[np.int64]) -> Matrix:
+        dtype, out = self._header.dtype, np.empty((len(rows), self.n_features), np.float32)
+        width = self.n_features * dtype.itemsize
+        far = (np.diff(rows) - 1) * width > _GAP_BYTES
+        long = np.diff(rows // max(1, _RANGE_BYTES // width)) > 0
+        runs = np.split(np.arange(len(rows)), np.flatnonzero(far | long) + 1)
+        for some in slices(len(runs), _RANGES_AT_ONCE):
+            wanted = [rows[run] for run in runs[some]]
+            starts = [self._header.n_bytes + int(one[0]) * width for one in wanted]
+            ends = [self._header.n_bytes + int(one[-1] + 1) * width for one in wanted]
+            for run, own, content in zip(runs[some], wanted, self.path.ranges(starts, ends), strict=True):
+                values = np.frombuffer(content, dtype).reshape(int(own[-1] - own[0]) + 1, self.n_features)
+                with np.errstate(over="ignore", invalid="ignore"):
+                    out[run] = values[own - own[0]]
+        return out
+
+    def _describe(self) -> dict[str, Any]:
+        return {"values": str(self._header.dtype)}
+
+
+def check_size(path: Path, header: Header) -> None:
+    """Raise InputError where a file is shorter than its header announces."""
+    size, needed = path.stat().st_size, header.n_bytes + header.data_bytes
+    if size < needed:
+        raise InputError(
+            f"{path}: {size:,} bytes; the values announced, {header.shape} of {header.dtype}, need {needed:,}"
+        )
+
+
+@reader(".npy", by_url=True)
 def open_npy(path: Path, name: str | None, part: str | None) -> Features:
     """Open an array in NumPy's format."""
-    return NpyFeatures(path, name)
+    return RemoteNpyFeatures(path, name) if is_url(path) else NpyFeatures(path, name)
 
 
 @writer(".npy")

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.errors import InputError
+from cbe_bench.core.remote import is_url
 from cbe_bench.data.features import Features, Matrix
 from cbe_bench.data.formats.base import LABEL_NAMES, StoredFeatures, choose_part
 from cbe_bench.data.formats.checks import STREAMED, check_expansion, check_shape
@@ -39,7 +40,8 @@ class ParquetFeatures(StoredFeatures):
     def _open(self) -> None:
         self._pa = _pyarrow(self.path, "reading")
         footer = read_footer(self.path)
-        self._file = self._pa.parquet.ParquetFile(self.path, page_checksum_verification=True)
+        opened = self.path.open("rb") if is_url(self.path) else self.path
+        self._file = self._pa.parquet.ParquetFile(opened, page_checksum_verification=True)
         schema = self._file.schema_arrow
         lists = [field.name for field in schema if self._is_vector(field.type)]
         self._column = choose_part(self.path, lists, self.part, _USUAL_NAMES, "column")
@@ -141,10 +143,10 @@ class ParquetFeatures(StoredFeatures):
         """Close the file."""
         if self._file is not None:
             self._cursor = None
-            self._file.close()
+            self._file.close(force=True)
 
 
-@reader(".parquet", has_parts=True)
+@reader(".parquet", has_parts=True, by_url=True)
 def open_parquet(path: Path, name: str | None, part: str | None) -> Features:
     """Open a column of lists."""
     return ParquetFeatures(path, name, part)

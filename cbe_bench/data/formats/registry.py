@@ -24,6 +24,7 @@ from typing import TypeVar
 
 from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.core.plugins import load_plugins
+from cbe_bench.core.remote import RemotePath, as_path, is_url
 from cbe_bench.data.features import Features, Matrix
 from cbe_bench.data.formats.checks import check_regular_file, readable
 
@@ -39,11 +40,14 @@ _W = TypeVar("_W", bound=WriteFile)
 
 @dataclass(frozen=True)
 class Reader:
-    """How files of a format are opened, whether they can hold several matrices, and whether they are folders."""
+    """How files of a format are opened."""
 
     open: OpenFile
     has_parts: bool
-    is_folder: bool = False
+    """Whether they can hold several matrices."""
+    is_folder: bool
+    by_url: bool
+    """Whether they are read by URL too."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,9 @@ _READERS: dict[str, Reader] = {}
 _WRITERS: dict[str, Writer] = {}
 
 
-def reader(*suffixes: str, has_parts: bool = False, is_folder: bool = False) -> Callable[[_R], _R]:
+def reader(
+    *suffixes: str, has_parts: bool = False, is_folder: bool = False, by_url: bool = False
+) -> Callable[[_R], _R]:
     """Register a reader for file suffixes.
 
     Parameters
@@ -69,10 +75,12 @@ def reader(*suffixes: str, has_parts: bool = False, is_folder: bool = False) -> 
         Whether a file can hold several matrices, so that the caller may name one.
     is_folder : bool
         Whether the data are a folder rather than a file.
+    by_url : bool
+        Whether the function takes a `core.remote.RemotePath` too.
     """
 
     def register(function: _R) -> _R:
-        _READERS.update(dict.fromkeys(suffixes, Reader(function, has_parts, is_folder)))
+        _READERS.update(dict.fromkeys(suffixes, Reader(function, has_parts, is_folder, by_url)))
         return function
 
     return register
@@ -116,13 +124,13 @@ def writable_suffixes() -> list[str]:
     return sorted(_WRITERS)
 
 
-def open_features(path: str | Path, name: str | None = None, part: str | None = None) -> Features:
+def open_features(path: str | Path | RemotePath, name: str | None = None, part: str | None = None) -> Features:
     """Open a feature file in the format its suffix says.
 
     Parameters
     ----------
-    path : str or Path
-        The file.
+    path : str, Path or RemotePath
+        The file, or for some formats its URL.
     name : str, optional
         What the data are called in tables and figures; default: the stem of the file name.
     part : str, optional
@@ -139,8 +147,11 @@ def open_features(path: str | Path, name: str | None = None, part: str | None = 
     InputError
         In one line, whatever is wrong with the file.
     """
-    path = Path(path)
+    path = as_path(path)
     suffix = path.suffix.lower()
+    if is_url(path) and not (suffix in readable_suffixes() and _READERS[suffix].by_url):
+        by_url = ", ".join(known for known in sorted(_READERS) if _READERS[known].by_url)
+        raise InputError(f"{path}: only {by_url} are read by URL; download it")
     is_folder = suffix in readable_suffixes() and _READERS[suffix].is_folder
     check_regular_file(path, is_folder)
     with readable(path):

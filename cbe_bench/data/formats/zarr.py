@@ -9,13 +9,14 @@ import json
 import os
 import stat
 from functools import cached_property
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbe_bench.core.errors import InputError, printable
+from cbe_bench.core.remote import RemotePath, is_url
 from cbe_bench.data.features import Matrix
 from cbe_bench.data.formats.base import StoredFeatures, check_real, choose_part
 from cbe_bench.data.formats.checks import STREAMED, check_expansion
@@ -30,7 +31,7 @@ _SLICE_BYTES = 1 << 25
 _USUAL_NAMES = ("features", "embeddings", "vectors")
 
 
-@reader(".zarr", has_parts=True, is_folder=True)
+@reader(".zarr", has_parts=True, is_folder=True, by_url=True)
 def open_zarr(path: Path, name: str | None = None, part: str | None = None) -> "ZarrFeatures":
     """Open a folder that is an array or a group of arrays."""
     return ZarrFeatures(path, name, part)
@@ -41,6 +42,8 @@ class ZarrFeatures(StoredFeatures):
 
     is_folder = True
     _array: Any = None
+    _inside = ""
+    """The folder of the array within that of its group."""
 
     def _open(self) -> None:
         folder = self._folder()
@@ -52,8 +55,10 @@ class ZarrFeatures(StoredFeatures):
             import zarr
         except ImportError:
             raise InputError(f"{self.path}: reading Zarr needs zarr: pip install 'cbe-bench[zarr]'") from None
-        self._files = _regular_files(folder)
-        array = zarr.open_array(str(folder), mode="r")
+        self._inside = "" if folder == self.path else folder.name
+        self._files = _files(folder)
+        store: Any = zarr.storage.FsspecStore.from_url(str(folder), read_only=True) if is_url(folder) else str(folder)
+        array = zarr.open_array(store, mode="r")
         if len(array.shape) != 2:
             raise InputError(f"{self.path}: has shape {tuple(array.shape)}; it must be rows x dimensions")
         check_real(self.path, array.dtype)
@@ -71,8 +76,7 @@ class ZarrFeatures(StoredFeatures):
         """Return the folder of the array: the path itself, or one of those in a group."""
         if self.part is None and _is_array(self.path):
             return self.path
-        inner = [path.parent for pattern in (".zarray", "zarr.json") for path in self.path.glob(f"*/{pattern}")]
-        found = {path.name: path for path in inner if not path.is_symlink() and _is_array(path)}
+        found = {path.name: path for path in _folders(self.path) if _is_array(path)}
         matrices = sorted(name for name, path in found.items() if len(_metadata(path).get("shape", ())) == 2)
         return found[choose_part(self.path, matrices, self.part, _USUAL_NAMES, "array")]
 
@@ -100,9 +104,10 @@ class ZarrFeatures(StoredFeatures):
     @cached_property
     def _hash(self) -> str:
         digest = hashlib.sha256()
-        for path, size, _ in self._files:
-            digest.update(f"{path.relative_to(self.path).as_posix()} {size}\n".encode())
-            with path.open("rb") as file:
+        for name, size, _ in self._files:
+            path = PurePosixPath(self._inside, name)
+            digest.update(f"{path} {size}\n".encode())
+            with (self.path / str(path)).open("rb") as file:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
         return digest.hexdigest()
 
@@ -118,7 +123,7 @@ def _metadata(folder: Path) -> dict[str, Any]:
         if path.exists():
             if not path.is_file() or path.stat().st_size > _LARGEST_METADATA:
                 raise InputError(f"{printable(path)}: is no metadata of Zarr")
-            found = json.loads(path.read_text(encoding="utf-8"))
+            found = json.loads(path.read_bytes().decode())
             if isinstance(found, dict):
                 return found
     return {}
@@ -143,8 +148,17 @@ def _codecs(metadata: Any) -> set[str]:
     return found
 
 
-def _regular_files(folder: Path) -> list[tuple[Path, int, int]]:
-    """Return all files of an array with their sizes and times; a FIFO or a link elsewhere is refused."""
+def _folders(group: Path) -> list[Path]:
+    """Return the folders within a folder; links are not followed."""
+    if is_url(group):
+        return cast(list[Path], cast(RemotePath, group).folders())
+    return [path for path in group.iterdir() if path.is_dir() and not path.is_symlink()]
+
+
+def _files(folder: Path) -> list[tuple[str, int, int]]:
+    """Return all files of an array by path within it, with sizes and times; a FIFO or a link elsewhere is refused."""
+    if is_url(folder):
+        return cast(RemotePath, folder).files()
     found = []
     for parent, _, names in os.walk(folder):
         for name in names:
@@ -152,5 +166,5 @@ def _regular_files(folder: Path) -> list[tuple[Path, int, int]]:
             status = path.lstat()
             if not stat.S_ISREG(status.st_mode):
                 raise InputError(f"{printable(path)}: not a regular file")
-            found.append((path, status.st_size, status.st_mtime_ns))
-    return sorted(found)
+            found.append((path.relative_to(folder), status.st_size, status.st_mtime_ns))
+    return [(path.as_posix(), size, changed) for path, size, changed in sorted(found)]

@@ -59,6 +59,7 @@ class RetrievalExperiment(Experiment):
     row_classes = (RetrievalRow, TimingRow)
     claims = CLAIMS
     stages = (TIMES, RECALL)
+    timed_stages = (TIMES,)
     config: RetrievalConfig
 
     _checked = False

@@ -39,6 +39,7 @@ class SearchExperiment(Experiment):
     kind = "search"
     config_class = SearchConfig
     row_classes = (SearchRow,)
+    timed_stages = ("cells",)
     config: SearchConfig
 
     @cached_property

@@ -40,6 +40,7 @@ class TimingExperiment(Experiment):
     row_classes = (TimingRow, LearningRow)
     claims = CLAIMS
     judged_from = "quick"
+    timed_stages = ("cells",)
     config: TimingConfig
 
     @property

@@ -22,6 +22,7 @@ from cbe_bench.vectors.options import EncodeOptions
 from cbe_bench.vectors.recommend.answer import Choice, Target, choose, sentence
 from cbe_bench.vectors.recommend.measure import Cell, measure
 from cbe_bench.vectors.recommend.sample import draw_sample
+from cbe_bench.vectors.rows import open_alike
 
 METHODS: dict[str, int | None] = {"cbe-opt": None, "cbe-orth": None, "hd3": None, "itq": 512, "lsh": None, "sign": None}
 """Methods that are tried unless others are named, and the longest codes tried of those that are slow to train."""
@@ -95,7 +96,7 @@ def recommend(
     queries : str or Path, optional
         A file of queries; default: rows of the file, left out of the database.
     dataset : str, optional
-        Which HDF5 dataset, Parquet column or ``.npz`` array, where the file holds several.
+        Which HDF5 dataset, Parquet column or ``.npz`` array, where the file, or that of queries, holds several.
     methods, n_bits : sequences, optional
         What is tried; default: `METHODS`, and lengths from 64 bits to four times the dimension.
     sample_rows, n_queries : int
@@ -117,7 +118,7 @@ def recommend(
         raise InputError(f"metric {metric!r}: {did_you_mean(metric, METRICS)}")
     with threads(resources.threads), ExitStack() as files:
         features = files.enter_context(open_features(path, part=dataset))
-        asked = None if queries is None else files.enter_context(open_features(queries))
+        asked = None if queries is None else files.enter_context(open_alike(queries, dataset))
         planned, skipped = _plan(features.n_features, target, methods, n_bits, seed)
         depths = tuple(sorted({10, 100, at}))
         message(_extent(planned, features, sample_rows, n_queries, resources))
@@ -131,6 +132,8 @@ def recommend(
             seed=seed,
             queries=asked,
         )
+        if sample.skipped:
+            message(f"{sample.skipped:,} of the rows of the sample hold only zeros: skipped, zeros have no direction")
         cells: list[Cell] = []
         for number, (name, bits) in enumerate(planned):
             message(f"[{number + 1}/{len(planned)}] {name}, {bits:,} bits")

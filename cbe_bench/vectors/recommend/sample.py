@@ -33,6 +33,8 @@ class Sample:
         The exact neighbours in the database, in its halves and in its quarters; of the whole file alone if it is that.
     full_rows : int
         Rows of the whole file that is to be searched.
+    skipped : int
+        Rows of zeros that were drawn and left out.
     """
 
     queries: Matrix
@@ -40,6 +42,7 @@ class Sample:
     training_set: Matrix
     neighbours: list[list[NDArray[np.int64]]]
     full_rows: int
+    skipped: int
 
     @property
     def is_whole(self) -> bool:
@@ -112,7 +115,8 @@ def draw_sample(
         ]
         for count in (_PARTS if len(database) < full else (1,))
     ]
-    return Sample(asked, database, trained.vectors[~held_out], neighbours, full)
+    skipped = taken + (0 if own else n_queries) - len(asked) - len(database)
+    return Sample(asked, database, trained.vectors[~held_out], neighbours, full, skipped)
 
 
 def _parts(n_rows: int, count: int) -> list[slice]:
