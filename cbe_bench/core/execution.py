@@ -1,6 +1,6 @@
 """Where cells are evaluated: one group after the other in this process, unless the runner is given another way.
 
-A way to execute takes the cells that are to run and yields each with its row, in any order. It writes nothing: the
+A way to execute takes the cells that are to run and yields each with its row, in any order. It writes no rows: the
 runner does.
 """
 

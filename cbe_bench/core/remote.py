@@ -13,15 +13,18 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, cast
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from cbe_bench.core.errors import InputError, first_line
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.:-]+://")
+_PASSWORD = re.compile(r"://[^/]*:[^/]*@")
 _ELSEWHERE = {
     "blockcache", "cached", "dir", "filecache", "generic", "libarchive", "reference", "simplecache", "tar", "zip"
 }  # fmt: skip
 """Schemes of fsspec whose files say where to read."""
+_CHANGING = ("ETag", "Content-MD5", "Digest", "Last-Modified")
+"""What servers say of a file that changes with it: fsspec takes files by HTTP to be the same for ever."""
 _READ_AHEAD_BYTES = 1 << 18
 
 
@@ -46,9 +49,9 @@ def as_path(path: object) -> Path:
     if not is_url(path):
         return Path(cast(Any, path))
     url = str(path)
-    parts = urlsplit(url)
-    if parts.scheme.lower() in ("file", "local"):
-        return Path(unquote(parts.path))
+    scheme, _, rest = url.partition("://")
+    if scheme.lower() in ("file", "local"):
+        return Path(unquote("/" + rest.partition("/")[2]))
     return cast(Path, path if isinstance(path, RemotePath) else RemotePath(url))
 
 
@@ -88,10 +91,10 @@ class RemotePath:
 
     def __init__(self, url: str) -> None:
         scheme = url.partition("://")[0].lower()
+        if _PASSWORD.search(url):
+            raise InputError(f"{scheme}:// with a password: give credentials in the environment or to fsspec")
         if "::" in url or scheme in _ELSEWHERE:
             raise InputError(f"{url}: leads to another place; only a plain URL is read")
-        if urlsplit(url).password is not None:
-            raise InputError(f"{scheme}:// with a password: give credentials in the environment or to fsspec")
         self._url = url
 
     def __str__(self) -> str:
@@ -163,7 +166,7 @@ class RemotePath:
             system.invalidate_cache()
             about = system.info(path)
             is_folder = about["type"] == "directory"
-            changed = "" if is_folder else str(system.ukey(path))
+            changed = "" if is_folder else str([system.ukey(path), *map(about.get, _CHANGING)])
         kind = stat.S_IFDIR if is_folder else stat.S_IFREG
         return _Status(kind, int(about.get("size") or 0), _number(changed))
 

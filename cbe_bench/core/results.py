@@ -110,7 +110,9 @@ class Row(RunMetadata):
 
 
 def _same(value: Any, other: Any) -> bool:
-    """Return whether two values are equal, or both NaN."""
+    """Return whether two values are equal; NaN is equal to NaN."""
+    if isinstance(value, tuple) and isinstance(other, tuple):
+        return len(value) == len(other) and all(map(_same, value, other))
     return bool(value == other) or (value != value and other != other)
 
 

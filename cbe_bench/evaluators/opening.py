@@ -1,5 +1,8 @@
 """The features an experiment runs on, opened as its configuration says."""
 
+from collections.abc import Callable
+from pathlib import Path
+
 from cbe_bench.core.config import BaseConfig
 from cbe_bench.core.errors import InputError
 from cbe_bench.core.remote import is_url
@@ -8,38 +11,52 @@ from cbe_bench.data.features import Features
 from cbe_bench.data.formats import open_features
 from cbe_bench.data.nonzero import without_zeros
 from cbe_bench.data.synthetic import SyntheticFeatures
-from cbe_bench.evaluators.configs import FeaturesConfig
+from cbe_bench.evaluators.configs import DataConfig, FeaturesConfig
 
 
-def open_data(config: BaseConfig) -> tuple[Features | None, str]:
-    """Open the features of an experiment; say where a synthetic surrogate is used, or rows of zeros are skipped."""
+def open_data(config: BaseConfig, message: Callable[[str], None] = lambda text: None) -> Features | None:
+    """Open the features of an experiment, less the rows of zeros of a user's own file.
+
+    Parameters
+    ----------
+    config : BaseConfig
+        The experiment.
+    message : callable
+        Takes a line before a URL is reached or all rows are read, and where a synthetic surrogate is used or rows are
+        skipped.
+
+    Returns
+    -------
+    Features or None
+        To be closed; None for a kind of experiment that needs none.
+    """
     if not isinstance(config, FeaturesConfig):
-        return None, ""
+        return None
     data = config.data
+    if data.file is not None and is_url(data.file):
+        message(f"reading {data.file} over the network")
     if data.file is not None and data.file.exists():
-        by_url = f"reading {data.file} over the network" if is_url(data.file) else ""
-        features = open_features(data.file, data.name, data.dataset)
-        if features.n_features != data.dim:
-            features.close()
-            raise InputError(f"{data.file}: has {features.n_features:,} dimensions; data.dim says {data.dim:,}")
-        features, skipped = _less_zeros(features) if data.own else (features, "")
-        return features, "; ".join(filter(None, (by_url, skipped)))
+        return _open_file(data.file, data, message)
     if data.file is not None and not data.synthetic:
         raise InputError(f"{data.file}: no such file{hint(data.file)}")
-    message = f"{data.file} is absent: using a synthetic surrogate of the same shape" if data.file is not None else ""
-    return SyntheticFeatures(data.name, config.rows_needed, config.n_features), message
+    if data.file is not None:
+        message(f"{data.file} is absent: using a synthetic surrogate of the same shape")
+    return SyntheticFeatures(data.name, config.rows_needed, config.n_features)
 
 
-def _less_zeros(features: Features) -> tuple[Features, str]:
-    """Return the features of a user's file less rows of zeros, and how many of these there were."""
+def _open_file(file: Path, data: DataConfig, message: Callable[[str], None]) -> Features:
+    features = open_features(file, data.name, data.dataset)
     try:
-        kept = without_zeros(features)
+        if features.n_features != data.dim:
+            raise InputError(f"{file}: has {features.n_features:,} dimensions; data.dim says {data.dim:,}")
+        kept = without_zeros(features, message) if data.own else features
     except BaseException:
         features.close()
         raise
-    count = features.n_rows - kept.n_rows
-    rows = "1 row of zeros is" if count == 1 else f"{count:,} rows of zeros are"
-    return kept, f"{rows} skipped: zeros have no direction" if count else ""
+    if count := features.n_rows - kept.n_rows:
+        rows = "1 row of zeros is" if count == 1 else f"{count:,} rows of zeros are"
+        message(f"{rows} skipped: zeros have no direction")
+    return kept
 
 
 def pinned_data(config: BaseConfig, features: Features | None) -> BaseConfig:

@@ -37,16 +37,14 @@ def opened(config: BaseConfig, resources: Resources, reporter: Reporter) -> Iter
     resources : Resources
         Threads and memory it may use.
     reporter : Reporter
-        Takes a message about the data, if there is one.
+        Takes messages about the data.
 
     Yields
     ------
     Experiment
         Its features are closed at the end of the block.
     """
-    features, message = open_data(config)
-    if message:
-        reporter.message(message)
+    features = open_data(config, reporter.message)
     try:
         with parallel.threads(resources.threads):
             yield experiment_class(config.experiment)(config, features, resources)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 from cbe_bench.core.code_version import suite_version
 from cbe_bench.core.errors import InputError
@@ -23,6 +23,10 @@ _BLOCKS_PER_WORKER = 3
 _SECONDS_TO_ANSWER: float = 10
 _SECONDS_TO_RETURN = 60
 """How long to wait for workers to replace those that are gone."""
+_MOST_LOSSES = 3
+"""A piece of work is given up when all workers have died of it so often, or, by Dask, a few of many."""
+_UNINTERRUPTED = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+"""What workers here begin with: Ctrl-C ends this process, which ends them."""
 
 
 @contextmanager
@@ -59,6 +63,7 @@ def running(workers: int | None, scheduler: str | None) -> Iterator[Run]:
             processes=True,
             dashboard_address=None,
             memory_limit=0,  # what they compute is chosen to fit
+            preload=_UNINTERRUPTED,
             silence_logs=logging.CRITICAL,
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
@@ -97,6 +102,12 @@ def _connected(scheduler: str) -> Any:
         raise InputError(f"--scheduler {scheduler}: does not answer ({type(error).__name__})") from None
 
 
+def _give_up(number: int) -> NoReturn:
+    raise InputError(
+        f"block {number:,}: every worker that began it died, for want of memory maybe; the same command resumes"
+    )
+
+
 class ClusterRun:
     """Does tasks on the workers of a Dask cluster.
 
@@ -120,7 +131,7 @@ class ClusterRun:
         count: int,
         take: Callable[[str], int | None],
         per_worker: int,
-        lost: Callable[[int], Any] | None = None,
+        lost: Callable[[int], Any] = _give_up,
     ) -> Iterator[tuple[int, Any]]:
         """Yield (number, result) as pieces of work end, in any order.
 
@@ -134,67 +145,105 @@ class ClusterRun:
             Takes a worker and returns the number of the next piece for it; None where none is left.
         per_worker : int
             Pieces in flight for each worker.
-        lost : callable, optional
-            Takes the number of a piece and returns its result where every worker that begins it dies; without it that
-            ends the run.
+        lost : callable
+            Takes the number of a piece that every worker that began it died of, and returns its result; by default
+            that ends the run.
         """
-        from distributed import KilledWorker, as_completed
+        from distributed import KilledWorker
 
-        sent, again = self._send(task), list[int]()
-        pieces: dict[Any, tuple[int, str]] = {}
-        ended = as_completed(loop=self.client.loop)
+        pieces = _Pieces(self, task, take, per_worker)
         while count:
-            busy = Counter(worker for _, worker in pieces.values())
-            for worker in self._workers():
-                while busy[worker] < per_worker:
-                    number = again.pop() if again else take(worker)
-                    if number is None:
-                        break
-                    future = self._submit(sent, number, worker)
-                    pieces[future] = number, worker
-                    busy[worker] += 1
-                    ended.add(future)
-            future = next(ended)
-            number, _ = pieces.pop(future)
+            pieces.submit()
+            number, future = pieces.next_ended()
             try:
                 result = future.result()
-            except CancelledError:  # all workers that had the task are gone: send it to those that replace them
-                sent = self._send(task)
-                again.append(number)
-                continue
+            except CancelledError:
+                if pieces.restart(number):
+                    continue
+                result = lost(number)
             except KilledWorker:
-                if lost is None:
-                    raise InputError(
-                        f"block {number:,}: every worker that began it died, for want of memory maybe; the same "
-                        "command resumes"
-                    ) from None
                 result = lost(number)
             count -= 1
             yield number, result
 
     def memory_bytes(self, limit: int) -> int:
         """Return the memory that a worker may use: its own limit, or its part of that of this machine."""
-        self._workers()
+        self.workers()
         own = [one["memory_limit"] for one in self.client.scheduler_info(n_workers=-1)["workers"].values()]
         return min([limit, *own]) if all(own) else limit // max(1, len(own))
 
-    def _workers(self) -> list[str]:
+    def workers(self) -> list[str]:
         """Return the addresses of the workers; where all are gone, wait for those that replace them."""
         try:
-            self.client.wait_for_workers(1, timeout=_SECONDS_TO_RETURN)
+            while not (found := list(self.client.nthreads())):
+                self.client.wait_for_workers(1, timeout=_SECONDS_TO_RETURN)
         except TimeoutError:
             raise InputError(
                 f"no worker of the cluster is left after {_SECONDS_TO_RETURN} s; the same command resumes"
             ) from None
-        return list(self.client.nthreads())
+        return found
 
-    def _send(self, task: Task) -> Any:
-        self._workers()
-        return self.client.scatter(task, hash=False, broadcast=True)
 
-    def _submit(self, task: Any, number: int, worker: str) -> Any:
+class _Pieces:
+    """Pieces of work that workers have, and those that are to be done again.
+
+    The task is lost with the last worker that has it. What was in flight then is done again, one piece at a time: so
+    one that all workers die of is told from those that ran beside it.
+
+    Parameters
+    ----------
+    run, task, take, per_worker
+        See `ClusterRun.run`.
+    """
+
+    def __init__(self, run: ClusterRun, task: Task, take: Callable[[str], int | None], per_worker: int) -> None:
+        self._run, self._task, self._take, self._per_worker = run, task, take, per_worker
+        self._again: list[int] = []
+        self._losses = Counter[int]()
+        self._start()
+
+    def _start(self) -> None:
+        from distributed import as_completed
+
+        self._run.workers()
+        self._sent = self._run.client.scatter(self._task, hash=False, broadcast=True)
+        self._in_flight: dict[Any, tuple[int, str]] = {}
+        self._ended = as_completed(loop=self._run.client.loop)
+
+    def submit(self) -> None:
+        """Give each worker as many pieces as it is to have."""
+        workers, begun = self._run.workers(), self._in_flight.values()
+        if self._again or any(self._losses[number] for number, _ in begun):
+            if not begun:
+                self._submit(self._again.pop(), workers[0])
+            return
+        busy = Counter(worker for _, worker in begun)
+        for worker in workers:
+            for _ in range(self._per_worker - busy[worker]):
+                number = self._take(worker)
+                if number is not None:
+                    self._submit(number, worker)
+
+    def _submit(self, number: int, worker: str) -> None:
         where = {"workers": [worker], "allow_other_workers": True}
-        return self.client.submit(_do, task, number, suite_version(), pure=False, **where)
+        future = self._run.client.submit(_do, self._sent, number, suite_version(), pure=False, **where)
+        self._in_flight[future] = number, worker
+        self._ended.add(future)
+
+    def next_ended(self) -> tuple[int, Any]:
+        """Wait for a piece to end; return its number and its future."""
+        future = next(self._ended)
+        return self._in_flight.pop(future)[0], future
+
+    def restart(self, number: int) -> bool:
+        """Send the task again after it was lost; return whether this piece will be done again too."""
+        lost = [number, *(other for other, _ in self._in_flight.values())]
+        self._losses.update(lost)
+        self._start()
+        if self._losses[number] == _MOST_LOSSES:  # it was alone
+            return False
+        self._again += lost
+        return True
 
 
 def _do(task: Task, number: int, version: str) -> Any:

@@ -160,23 +160,20 @@ class CodeIndex:
         self, queries: Matrix, rows: NDArray[np.int64], k: int, rerank: Any
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return distances and positions of the k nearest candidates by exact distances."""
-        part = self.file.provenance.get("dataset")
-        opened = open_alike(rerank, part) if isinstance(rerank, str | Path | RemotePath) else None
-        source = _Vectors(opened or rerank, self.file)
+        if isinstance(rerank, str | Path | RemotePath):
+            with open_alike(rerank, self.file.provenance.get("dataset")) as features:
+                return self._reranked(queries, rows, k, features)
+        source = _Vectors(rerank, self.file)
         distances, nearest = np.empty((len(queries), k)), np.empty((len(queries), k), np.int64)
         at_once = max(1, _RERANKED_BYTES // (4 * self.file.n_features * rows.shape[1]))
-        try:
-            for part in slices(len(queries), at_once):
-                candidates, places = np.unique(rows[part], return_inverse=True)
-                found = exact_distances(
-                    queries[part], source.read(candidates), places.reshape(rows[part].shape), self.file.metric
-                )
-                order = nearest_first(found, rows[part], k)
-                distances[part] = np.take_along_axis(found, order, axis=1)
-                nearest[part] = np.take_along_axis(rows[part], order, axis=1)
-        finally:
-            if opened is not None:
-                opened.close()
+        for part in slices(len(queries), at_once):
+            candidates, places = np.unique(rows[part], return_inverse=True)
+            found = exact_distances(
+                queries[part], source.read(candidates), places.reshape(rows[part].shape), self.file.metric
+            )
+            order = nearest_first(found, rows[part], k)
+            distances[part] = np.take_along_axis(found, order, axis=1)
+            nearest[part] = np.take_along_axis(rows[part], order, axis=1)
         return distances, nearest
 
     def to_faiss(self, kind: str = "IndexBinaryFlat", **settings: Any) -> Any:

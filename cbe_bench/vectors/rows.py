@@ -11,6 +11,7 @@ from cbe_bench.core.errors import InputError
 from cbe_bench.core.remote import RemotePath
 from cbe_bench.data.features import Features, Matrix
 from cbe_bench.data.formats import open_features
+from cbe_bench.data.formats.checks import MissingPartError
 from cbe_bench.kernels.linalg.norms import row_norms
 
 _SAMPLE_BYTES = 1 << 28
@@ -67,9 +68,19 @@ def open_alike(path: str | Path | RemotePath, part: str | None) -> Features:
         A feature file.
     part : str or None
         The matrix that the other vectors are in, if one was chosen.
+
+    Returns
+    -------
+    Features
+        To be closed.
+
+    Raises
+    ------
+    InputError
+        If the file, or its matrix of that name, cannot be read.
     """
     if part is not None:
-        with suppress(InputError):
+        with suppress(MissingPartError):
             return open_features(path, part=part)
     return open_features(path)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
+from threading import Lock
 from typing import Any
 
 from cbe_bench.core import environment
@@ -58,35 +59,38 @@ class SweepTask:
     ) -> None:
         self.config, self.data_hash, self.job, self.units = config, data_hash, job, units
         self._context: tuple[int, Any] | None = None
+        self._lock = Lock()
+        """A worker may have several threads; the context is that of one group."""
 
-    def __getstate__(self) -> dict[str, Any]:
-        state = {name: value for name, value in self.__dict__.items() if name != "_experiment"}
-        return state | {"_context": None}
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SweepTask, (self.config, self.data_hash, self.job, self.units)
 
     @cached_property
     def _experiment(self) -> Experiment:
-        features, _ = open_data(self.config)
+        features = open_data(self.config)
         if features is not None and features.content_hash() != self.data_hash:
+            features.close()
             raise InputError(f"{features.source}: a worker finds another file there than this process")
         return experiment_class(self.config.experiment)(self.config, features, self.job.resources)
 
-    def read(self, number: int) -> list[str]:
-        """Build the context of a unit, unless it is there already, and return messages about it."""
-        group, _ = self.units[number]
-        if self._context is not None and self._context[0] == group:
-            return []
-        self._context = None  # freed before the next is built
-        said = _Messages()
-        cells = [cell for other, cells in self.units if other == group for cell in cells]
-        self._context = group, prepared(self._experiment, cells, said)
-        return said.messages
+    def read(self, number: int) -> None:
+        """Read nothing yet: what is read belongs to the context of a group."""
 
-    def compute(self, number: int, content: list[str]) -> EvaluatedCells:
-        """Return the rows of a unit."""
-        assert self._context is not None
-        cells, context = self.units[number][1], self._context[1]
-        rows = [evaluated(self._experiment, self.job, cell, context, Silent()) for cell in cells]
-        return EvaluatedCells(rows, content, environment.describe())
+    def compute(self, number: int, content: None) -> EvaluatedCells:
+        """Return the rows of a unit, and messages about its context if it was not there already."""
+        group, cells = self.units[number]
+        said = _Messages()
+        with self._lock:
+            context = self._context_of(group, said)
+            rows = [evaluated(self._experiment, self.job, cell, context, Silent()) for cell in cells]
+        return EvaluatedCells(rows, said.messages, environment.describe())
+
+    def _context_of(self, group: int, reporter: Reporter) -> Any:
+        if self._context is None or self._context[0] != group:
+            self._context = None  # freed before the next is built
+            cells = [cell for other, cells in self.units if other == group for cell in cells]
+            self._context = group, prepared(self._experiment, cells, reporter)
+        return self._context[1]
 
 
 class _Messages(Silent):

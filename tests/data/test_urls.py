@@ -11,7 +11,10 @@ from click.testing import CliRunner
 from cbe_bench import CodeIndex, encode_file
 from cbe_bench.cli import main
 from cbe_bench.core.errors import InputError
+from cbe_bench.core.remote import RemotePath
 from cbe_bench.data.formats import open_features
+from cbe_bench.evaluators.configs import load_config
+from cbe_bench.evaluators.opening import open_data
 
 fsspec = pytest.importorskip("fsspec")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -98,6 +101,36 @@ def test_a_file_by_url_has_the_hash_of_the_file_itself_until_it_changes(memory, 
         assert features.content_hash() != local.content_hash()
 
 
+def test_a_file_by_http_is_known_by_what_the_server_says_of_it(memory, monkeypatch):
+    """fsspec takes such files to be the same for ever."""
+    memory.pipe_file("/d/x.npy", b"content")
+    monkeypatch.setattr(type(memory), "ukey", lambda self, path: "the same")
+    about, known = memory.info("/d/x.npy"), []
+    for tag in ("one", "one", "two"):
+        monkeypatch.setattr(type(memory), "info", lambda self, path, tag=tag: about | {"ETag": tag})
+        known.append(RemotePath("memory://d/x.npy").stat())
+    assert known[0] == known[1] != known[2]
+
+
+def test_a_server_that_fails_is_one_line(memory, X, monkeypatch):
+    put(memory, X)
+    for name in ("x.npy", "x.zarr"):
+        with open_features(f"memory://d/{name}") as features, monkeypatch.context() as patch:
+            patch.setattr(RemotePath, "open", lambda self, mode: 1 / 0)
+            with pytest.raises(InputError, match=f"^memory://d/{name}: cannot be read"):
+                features.content_hash()
+
+
+def test_a_url_in_a_configuration_is_named_before_it_is_reached(tmp_path, monkeypatch):
+    """Someone else may have written the configuration."""
+    said = []
+    monkeypatch.setattr(RemotePath, "exists", lambda self: said.append("reached"))
+    data = {"name": "x", "file": "memory://d/x.npy", "dim": 24, "synthetic": True}
+    config = load_config("flickr", "smoke", [f"data={json.dumps(data)}"])
+    open_data(config, said.append)
+    assert said[:2] == ["reading memory://d/x.npy over the network", "reached"]
+
+
 def test_file_urls_are_local_paths(X, tmp_path):
     np.save(tmp_path / "a b.npy", X)
     with open_features((tmp_path / "a b.npy").as_uri()) as features:
@@ -153,6 +186,8 @@ def test_every_verb_takes_urls(memory, X, tmp_path, monkeypatch, png_only):
         (["encode", "simplecache::memory://d/x.npy", "-o", "c.h5"], "leads to another place"),
         (["encode", "reference://d/x.zarr", "-o", "c.h5"], "leads to another place"),
         (["encode", "https://me:secret@d/x.npy", "-o", "c.h5"], "https:// with a password: give credentials"),
+        (["encode", "zip::https://me:secret@d/x.npy", "-o", "c.h5"], "with a password: give credentials"),
+        (["encode", "memory://[d/x.npy", "-o", "c.h5"], "memory://[d/x.npy: no such file"),
         (["encode", "memory://d/x.npy", "-o", "s3://d/c.h5"], "only feature files are read by URL"),
         (["search", "s3://d/c.h5", "q.npy", "-o", "f.npy"], "only feature files are read by URL"),
         (["encode", "memory://d/cut.npy", "-o", "c.h5"], "the values announced"),

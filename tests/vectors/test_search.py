@@ -155,6 +155,11 @@ def test_reranking_reads_the_dataset_that_was_encoded(vectors, queries, tmp_path
         found, same, own = (
             index.search(queries, 5, rerank=one) for one in (tmp_path / "two.h5", tmp_path / "b.npy", vectors)
         )
+        with h5py.File(tmp_path / "two.h5", "a") as file:  # another matrix is not taken in its place
+            del file["b"]
+            file["features"], file["b"] = vectors[:, ::-1], np.ones(3)
+        with pytest.raises(InputError, match=r"two\.h5: /b has shape"):
+            index.search(queries, 5, rerank=tmp_path / "two.h5")
     assert np.array_equal(found.ids, own.ids) and np.array_equal(same.ids, own.ids)
 
 

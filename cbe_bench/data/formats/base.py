@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cbe_bench.core.errors import InputError
 from cbe_bench.core.remote import as_path
 from cbe_bench.data.features import FileFeatures, Matrix
-from cbe_bench.data.formats.checks import check_regular_file, check_shape, readable
+from cbe_bench.data.formats.checks import MissingPartError, check_regular_file, check_shape, readable
 from cbe_bench.kernels.parallel import slices
 
 _SLICE_BYTES = 1 << 22
@@ -82,7 +82,8 @@ class StoredFeatures(FileFeatures):
 
     def content_hash(self) -> str:
         """Return the hash of the file's bytes and, where one was selected, of the name of the matrix."""
-        whole = super().content_hash()
+        with readable(self.path, "cannot be read"):
+            whole = super().content_hash()
         return whole if self.part is None else hashlib.sha256(f"{whole} {self.part}".encode()).hexdigest()
 
     def close(self) -> None:
@@ -225,7 +226,7 @@ def choose_part(source: object, candidates: list[str], part: str | None, usual: 
     if part is not None:
         if part in candidates:
             return part
-        raise InputError(f"{source}: no {what} {part!r} of rows x dimensions; {_listed(candidates)}")
+        raise MissingPartError(f"{source}: no {what} {part!r} of rows x dimensions; {_listed(candidates)}")
     known = [name for name in usual if name in candidates]
     if not known and len(candidates) != 1:
         option = "column" if what == "column" else "dataset"

@@ -17,6 +17,10 @@ WHOLE = 100
 _ALWAYS_ALLOWED_BYTES = 1 << 26
 
 
+class MissingPartError(InputError):
+    """A file holds no matrix of the name that was asked for."""
+
+
 @contextmanager
 def readable(path: Path, failure: str | None = None) -> Iterator[None]:
     """Raise InputError, in one line, for whatever a library raises on a malformed file.

@@ -26,7 +26,7 @@ from cbe_bench.core.errors import InputError, did_you_mean
 from cbe_bench.core.plugins import load_plugins
 from cbe_bench.core.remote import RemotePath, as_path, is_url
 from cbe_bench.data.features import Features, Matrix
-from cbe_bench.data.formats.checks import check_regular_file, readable
+from cbe_bench.data.formats.checks import MissingPartError, check_regular_file, readable
 
 Append = Callable[[Matrix, int], None]
 """Takes the next rows and the index of the first of them."""
@@ -160,7 +160,7 @@ def open_features(path: str | Path | RemotePath, name: str | None = None, part: 
         found = _READERS[suffix]
         if part is not None and not found.has_parts:
             several = ", ".join(known for known in sorted(_READERS) if _READERS[known].has_parts)
-            raise InputError(f"{path}: holds one matrix only; --dataset and --column select in {several}")
+            raise MissingPartError(f"{path}: holds one matrix only; --dataset and --column select in {several}")
         return found.open(path, name, part)
 
 

@@ -19,7 +19,7 @@ from cbe_bench.core.errors import InputError, printable
 from cbe_bench.core.remote import RemotePath, is_url
 from cbe_bench.data.features import Matrix
 from cbe_bench.data.formats.base import StoredFeatures, check_real, choose_part
-from cbe_bench.data.formats.checks import STREAMED, check_expansion
+from cbe_bench.data.formats.checks import STREAMED, check_expansion, readable
 from cbe_bench.data.formats.registry import reader
 
 _COMPRESSORS = {"blosc", "bz2", "gzip", "lz4", "lzma", "zlib", "zstd"}
@@ -113,7 +113,8 @@ class ZarrFeatures(StoredFeatures):
 
     def content_hash(self) -> str:
         """Return a hash of the names and the bytes of all files of the array."""
-        return self._hash
+        with readable(self.path, "cannot be read"):
+            return self._hash
 
 
 def _metadata(folder: Path) -> dict[str, Any]:
