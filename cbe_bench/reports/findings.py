@@ -38,7 +38,8 @@ def findings(results: Results | None, counts: Mapping[str, int]) -> list[str]:
     list of str
         Sentences.
     """
-    verdicts = ", ".join(f"{counts[name]} {'is' if counts[name] == 1 else 'are'} {name}" for name in OUTCOMES if counts)
+    named = [name for name in OUTCOMES if counts.get(name)]
+    verdicts = ", ".join(f"{counts[name]} {'is' if counts[name] == 1 else 'are'} {name}" for name in named)
     last = f"Of {sum(counts.values())} claims of the paper {verdicts}." if counts else ""
     if results is None:
         return [last] if last else []
