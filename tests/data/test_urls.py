@@ -125,7 +125,7 @@ def test_a_url_in_a_configuration_is_named_before_it_is_reached(tmp_path, monkey
     """Someone else may have written the configuration."""
     said = []
     monkeypatch.setattr(RemotePath, "exists", lambda self: said.append("reached"))
-    data = {"name": "x", "file": "memory://d/x.npy", "dim": 24, "synthetic": True}
+    data = {"name": "x", "file": "memory://d/x.npy", "dim": 25_600, "synthetic": True}
     config = load_config("flickr", "smoke", [f"data={json.dumps(data)}"])
     open_data(config, said.append)
     assert said[:2] == ["reading memory://d/x.npy over the network", "reached"]
