@@ -212,7 +212,7 @@ def test_estimates_grow_with_the_work():
     assert cell["lsh", 25_600].seconds > 20 * cell["cbe-rand", 25_600].seconds
     assert cell["lsh", 25_600].seconds > 2 * cell["lsh", 3_200].seconds, "nested codes are encoded once"
     assert cell["lsh", 25_600].memory_bytes > 2 << 30
-    assert all(one.memory_bytes < 10 << 30 for one in cells), "with the database cached"
+    assert all(one.memory_bytes < 24 << 30 for one in cells), "all fit, with the database cached"
 
 
 def test_a_failing_encoder_is_a_row_not_a_crash(tmp_path, monkeypatch):
