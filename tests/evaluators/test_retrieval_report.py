@@ -171,6 +171,8 @@ def test_a_sweep_to_infinity_and_one_with_auc_can_be_drawn():
     assert far.axes[0].get_xticklabels()[-1].get_text() == "∞"
     auc = sweep_figure(results(sweep_rows("mu", (0, 10, 1000), averaged_auc=0.7), sweep="mu"))
     assert [axis.get_ylabel() for axis in auc.axes] == ["recall@2", "averaged AUC less that at μ = 0 (points)"]
+    one_seed = [row for row in sweep_rows("mu", (0, 10, 1000), averaged_auc=0.7) if row.seed == 0]
+    assert len(sweep_figure(results(one_seed, sweep="mu")).axes) == 2, "without a deviation over seeds"
     assert sweep_figure(results(recall_only(), sweep="mu")) is None
 
 
