@@ -234,7 +234,7 @@ def sweep_table(rows: Sequence[Row], parameter: str) -> pd.DataFrame:
     table["fit_s"], table["objective"] = grouped["fit_s"].median(), grouped["objective"].mean()
     if parameter == "precondition":
         table["flatness"] = grouped["rho"].median()
-    unmeasured = [name for name in table if table[name].isna().all() and not name.endswith("_std")]
+    unmeasured = [name for name in table if table[name].isna().all() and not str(name).endswith("_std")]
     return table.drop(
         columns={*unmeasured, *(["averaged_auc_std"] if "averaged_auc" in unmeasured else [])}
     ).reset_index()
